@@ -10,8 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
+#include <cstring>
+#include <optional>
 
 #include "host/linux/calls.h"
 #include "host/linux/file_size_limit.h"
@@ -59,13 +60,40 @@ PathArgument path_argument(Kernel& kernel, const Call& call, int folder, int pat
     if (!path.start) path.error = refuse(kernel, call.process->cwd, /*for_writing=*/false);
   } else if (const OpenFile* file = call.process->files.find(folder); !file) {
     path.error = EBADF;
+  } else if (file->is_folder() && file->is_text) {
+    path.text = file->path() + "/" + path.text;
   } else if (path.start = file->folder; !path.start) {
     path.error = ENOTDIR;
   }
+  if (path.text == "/dev/fd" || path.text == "/dev/fd/") path.text = "/proc/self/fd";
   return path;
 }
 
+// As Linux has it of files in /proc.
+void as_text(const OpenFile& file, struct stat& host) {
+  host.st_mode = file.is_folder() ? S_IFDIR | 0555 : S_IFREG | 0444;
+  host.st_size = host.st_blocks = 0;
+}
+
 enum class Wish : uint8_t { kLook, kChange, kChangeEntry };
+// What is open under a number, as a link in /proc names it.
+Place open_place(Kernel& kernel, const Call& call, int number, const std::string& path, Wish wish,
+                 Last last) {
+  Place place;
+  const OpenFile* const file = call.process->files.find(number);
+  place.error = !file ? ENOENT : wish != Wish::kLook ? EPERM : 0;
+  if (place.error != 0) return place;
+  place.own = OwnFile::kDescriptor;
+  place.own_path = path;
+  place.status.st_mode = S_IFLNK | 0700;
+  place.status.st_nlink = place.status.st_ino = 1;
+  if (last != Last::kFollow) return place;
+  kernel.output().flush();  // the size counts
+  place.file = FileDescriptor(::fcntl(file->host_fd(), F_DUPFD_CLOEXEC, 0));
+  if (!place.file || ::fstat(place.file.get(), &place.status) < 0) place.error = errno;
+  if (file->is_text) as_text(*file, place.status);
+  return place;
+}
 // What the path argument names, if the guest may do what it wishes there; `error` says why not.
 // kChangeEntry: `error` is ENOENT, and `folder` is set, for a name that can be made.
 Place place_of(Kernel& kernel, const Call& call, int folder, int path_arg, Wish wish, Last last) {
@@ -73,6 +101,8 @@ Place place_of(Kernel& kernel, const Call& call, int folder, int path_arg, Wish 
   Place place;
   place.error = path.error;
   if (path.error != 0) return place;
+  if (const std::optional<int> number = number_in_path(path.text))
+    return open_place(kernel, call, *number, path.text, wish, last);
   place = kernel.paths().find(path.start, path.text, last);
   const bool is_there = place.error == 0;
   // A name in a folder that cannot change is refused whether something has it or not, as by open.
@@ -112,19 +142,13 @@ Reply store_stat(const Call& call, uint64_t address, const struct stat& host) {
   return call.memory.store(address, guest) ? Reply::result(0) : Reply::error(EFAULT);
 }
 
-// As Linux has it of files in /proc.
-void as_text(struct stat& host) {
-  host.st_mode = S_IFREG | 0444;
-  host.st_size = host.st_blocks = 0;
-}
-
 Reply stat_of_file(Kernel& kernel, const Call& call, uint64_t address) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
   kernel.output().flush();  // the size counts
   struct stat host;
   if (::fstat(file->host_fd(), &host) < 0) return Reply::error(errno);
-  if (file->is_text) as_text(host);
+  if (file->is_text) as_text(*file, host);
   return store_stat(call, address, host);
 }
 
@@ -132,31 +156,56 @@ Reply stat_of_file(Kernel& kernel, const Call& call, uint64_t address) {
 
 namespace {
 
-// The pipe that is open under the number which the path ends with: shells give programs <(...) as
-// "/dev/fd/63". An own opening of it, as on Linux; nothing: the path names no such thing.
+// What is open under the number that the path names: an own opening of it, as on Linux, with no
+// more rights. What gpusim was started with is the same file once more, as on BSD, since its output
+// is gathered. Nothing: the path names no number.
 std::optional<Opened> open_by_number(Process& process, std::string_view path, int flags) {
-  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
-    if (!path.starts_with(folder)) continue;
-    const std::string_view digits = path.substr(folder.size());
-    int number = -1;
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-    const OpenFile* const named = process.files.find(number);
-    if (!named || named->kind() != OpenFile::Kind::kPipe) return std::nullopt;
-    Opened opened;
-    opened.is_pipe = true;
-    const int fd = reopen(named->host_fd(), flags | O_NONBLOCK);
-    if (fd < 0) {
-      opened.error = errno;
-      return opened;
-    }
-    opened.file = std::make_shared<OpenFile>(fd, /*owned=*/true, OpenFile::Kind::kPipe);
-    opened.file->is_nonblocking = (flags & O_NONBLOCK) != 0;
-    opened.file->is_reached_from_outside = true;
+  const std::optional<int> number = number_in_path(path);
+  if (!number) return std::nullopt;
+  Opened opened;
+  const auto failed = [&](int error) {
+    opened.error = error;
+    return opened;
+  };
+  const OpenFile* const named = process.files.find(*number);
+  if (!named) return failed(ENOENT);
+  if ((flags & O_CREAT) && (flags & O_EXCL)) return failed(EEXIST);
+  if (flags & O_NOFOLLOW) return failed(ELOOP);
+  if ((flags & O_DIRECTORY) && !named->is_folder()) return failed(ENOTDIR);
+  using Kind = OpenFile::Kind;
+  const bool is_plain = named->kind() == Kind::kOther || named->kind() == Kind::kFolder ||
+                        named->kind() == Kind::kMemory;
+  if (!is_plain && named->kind() != Kind::kPipe) return failed(ENXIO);
+
+  if (is_plain && !(flags & O_PATH)) {
+    const int has = ::fcntl(named->host_fd(), F_GETFL);
+    const auto may = [&](int only_other) {
+      return !(has & O_PATH) && (has & O_ACCMODE) != only_other;
+    };
+    const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
+    const bool reads = (flags & O_ACCMODE) != O_WRONLY;
+    const bool is_of_root = named->folder && named->folder->is_readable;
+    if (writes && !may(O_RDONLY) && !named->is_changeable) return failed(EACCES);
+    if (reads && !may(O_WRONLY) && !is_of_root && !named->is_changeable) return failed(EACCES);
+  }
+  if (!named->is_owned()) {
+    opened.file = process.files.share(*number);
     return opened;
   }
-  return std::nullopt;
+  const bool is_pipe = named->kind() == Kind::kPipe;
+  const int fd = reopen(named->host_fd(), is_pipe ? flags | O_NONBLOCK : flags);
+  if (fd < 0) return failed(errno);
+  opened.is_pipe = is_pipe;
+  opened.file = std::make_shared<OpenFile>(fd, /*owned=*/true, named->kind(), named->path());
+  if (is_pipe) {
+    opened.file->is_nonblocking = (flags & O_NONBLOCK) != 0;
+    opened.file->is_reached_from_outside = true;
+  } else {
+    opened.file->folder = named->folder;
+    opened.file->is_text = named->is_text;
+    opened.file->is_changeable = named->is_changeable;
+  }
+  return opened;
 }
 
 }  // namespace
@@ -178,9 +227,10 @@ Reply sys_openat(Kernel& kernel, Call& call) {
       refuse(kernel, path.name(), (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)));
     if (opened.is_pipe && opened.error == ENXIO && !(flags & O_NONBLOCK))
       return kernel.park_for_retry(call, kAnotherProcess);
-    file = opened.is_text ? make_text_file(opened.path, own_text(kernel, call, opened.path))
-                          : std::move(opened.file);
-    if (!file) return Reply::error(opened.is_text ? ENOMEM : opened.error);
+    const bool is_made = opened.is_text || opened.is_listing;
+    file = is_made ? make_text_file(opened.path, own_text(kernel, call, opened.path))
+                   : std::move(opened.file);
+    if (!file) return Reply::error(is_made ? ENOMEM : opened.error);
   }
   if (file->kind() == OpenFile::Kind::kPipe && (flags & O_ACCMODE) == O_RDONLY &&
       !(flags & O_NONBLOCK) && !has_met_writer(file->host_fd())) {
@@ -232,7 +282,7 @@ int stat_path(Kernel& kernel, Call& call, uint64_t flags, struct stat& host) {
           call.int_arg(0) == kAtFdCwd ? kernel.folder_of(*call.process) : nullptr;
       if (!file && !folder) return EBADF;
       if (::fstat(file ? file->host_fd() : folder->fd.get(), &host) < 0) return errno;
-      if (file && file->is_text) as_text(host);
+      if (file && file->is_text) as_text(*file, host);
       return 0;
     }
   }
@@ -335,7 +385,10 @@ Reply sys_readlinkat(Kernel& kernel, Call& call) {
   if (place.error != 0) return Reply::error(place.error);
   if (static_cast<int64_t>(call.args[3]) <= 0 || !place.is_link()) return Reply::error(EINVAL);
   std::string target = kernel.paths().program();
-  if (place.own != OwnFile::kProgram) {
+  if (place.own == OwnFile::kDescriptor) {
+    const int number = *number_in_path(place.own_path);
+    target = descriptor_target(*call.process->files.find(number), number);
+  } else if (place.own != OwnFile::kProgram) {
     std::array<char, 4096> text;
     const ssize_t size = ::readlinkat(place.fd(), "", text.data(), text.size());
     if (size < 0) return Reply::error(errno);
@@ -514,12 +567,35 @@ Reply sys_utimensat(Kernel& kernel, Call& call) {
 // --- folders
 
 // The structures are the same for all 64-bit Linux systems.
+namespace {
+
+// As many whole records as there is room for.
+Reply next_of_listing(Call& call, const OpenFile& file, std::vector<uint8_t>& bytes) {
+  constexpr size_t kSizeAt = 16;
+  const off_t at = ::lseek(file.host_fd(), 0, SEEK_CUR);
+  const ssize_t got = ::pread(file.host_fd(), bytes.data(), bytes.size(), at);
+  if (at < 0 || got < 0) return Reply::error(errno);
+  bytes.resize(static_cast<size_t>(got));
+  size_t size = 0;
+  for (uint16_t record; size + kSizeAt + sizeof record <= bytes.size(); size += record) {
+    std::memcpy(&record, &bytes[size + kSizeAt], sizeof record);
+    if (record == 0 || size + record > bytes.size()) break;
+  }
+  if (size == 0 && got > 0) return Reply::error(EINVAL);  // no room for one
+  ::lseek(file.host_fd(), at + static_cast<off_t>(size), SEEK_SET);
+  call.memory.write(call.args[1], {bytes.data(), size});
+  return Reply::result(static_cast<int64_t>(size));
+}
+
+}  // namespace
+
 Reply sys_getdents64(Kernel&, Call& call) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
   if (!file->is_folder()) return Reply::error(ENOTDIR);
   std::vector<uint8_t> bytes(std::min<uint64_t>(call.args[2], uint64_t{1} << 20));
   if (!call.memory.allows(call.args[1], bytes.size(), kWrite)) return Reply::error(EFAULT);
+  if (file->is_text) return next_of_listing(call, *file, bytes);
   const long size = ::syscall(SYS_getdents64, file->host_fd(), bytes.data(), bytes.size());
   if (size < 0) return Reply::error(errno);
   call.memory.write(call.args[1], {bytes.data(), static_cast<size_t>(size)});

@@ -54,7 +54,7 @@ class OpenFile {
 
   bool is_nonblocking = false;  // as the guest wishes
   FolderRef folder;             // if it is one
-  bool is_text = false;         // made by gpusim: own_files.h
+  bool is_text = false;         // made by gpusim: own_files.h; of a folder the host has a listing
   bool is_changeable = false;   // its mode and times: it lies in a writable root
   bool is_reached_from_outside = false;  // of what parks: another process has an end of it
   bool is_armed = false;        // of a timer: it was set, and not read since

@@ -37,14 +37,15 @@ Opened open_own(const Place& place, int flags) {
     default:
       if (writes) return refused(EACCES, /*is_outside=*/true);
   }
-  if (place.own == OwnFile::kFolder) return refused(EACCES, /*is_outside=*/true);
+  Opened opened;
+  opened.path = place.own_path;
+  opened.is_listing = place.own == OwnFile::kFolder;
+  if (opened.is_listing) return opened;
   if (flags & O_DIRECTORY) return refused(ENOTDIR);
   if (place.own != OwnFile::kText)
     return as_file(reopen(place.fd(), flags), place, OpenFile::Kind::kOther,
                    /*is_changeable=*/false);
-  Opened opened;
   opened.is_text = true;
-  opened.path = place.own_path;
   return opened;
 }
 

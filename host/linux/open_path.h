@@ -12,6 +12,7 @@ struct Opened {
   bool is_outside = false;  // `error` is EACCES because no root allows it
   FileRef file;
   bool is_text = false;     // no file, but OwnFile::kText, which `path` names
+  bool is_listing = false;  // no file, but OwnFile::kFolder
   bool is_pipe = false;     // a named pipe; ENXIO: it has no reader
   std::string path;
 };

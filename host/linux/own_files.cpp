@@ -2,15 +2,20 @@
 // Documentation/admin-guide/cputopology.rst of Linux.
 #include "host/linux/own_files.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <cstring>
 #include <ctime>
 #include <iterator>
+#include <map>
 
 #include "device_sim/core/memory_view.h"
 #include "host/linux/mapped_areas.h"
@@ -142,12 +147,18 @@ struct Entry {
   const char* path;
   Text text;
 };
+// All that there is of file systems: one, of which statfs(2) tells the sizes.
+std::string mounts() { return "gpusim / gpusim rw 0 0\n"; }
+
 constexpr Entry kTexts[] = {
     {"/proc/cpuinfo", [](const Writer& w) { return w.cpuinfo(); }},
+    {"/proc/filesystems", [](const Writer&) { return std::string("\tgpusim\n"); }},
     {"/proc/loadavg", [](const Writer&) { return std::string("0.00 0.00 0.00 1/1 1000\n"); }},
     {"/proc/meminfo", [](const Writer& w) { return w.meminfo(); }},
+    {"/proc/mounts", [](const Writer&) { return mounts(); }},
     {"/proc/self/comm", [](const Writer& w) { return w.name() + "\n"; }},
     {"/proc/self/maps", [](const Writer& w) { return w.maps(); }},
+    {"/proc/self/mounts", [](const Writer&) { return mounts(); }},
     {"/proc/self/stat", [](const Writer& w) { return w.stat(); }},
     {"/proc/self/statm", [](const Writer& w) { return w.statm(); }},
     {"/proc/self/status", [](const Writer& w) { return w.status(); }},
@@ -163,10 +174,58 @@ constexpr Entry kTexts[] = {
     {"/sys/devices/system/cpu/present", [](const Writer& w) { return w.cpu_list(); }},
 };
 
+constexpr std::string_view kDescriptors = "/proc/self/fd";
+
+// Names in one of the folders, and what they stand for (DT_REG and its kin).
+std::map<std::string, uint8_t> entries(const Call& call, const std::string& folder) {
+  std::map<std::string, uint8_t> names{{".", DT_DIR}, {"..", DT_DIR}};
+  const auto add = [&](std::string_view path, uint8_t type) {
+    if (!path.starts_with(folder) || path[folder.size()] != '/') return;
+    path.remove_prefix(folder.size() + 1);
+    const size_t end = path.find('/');
+    names.emplace(path.substr(0, end), end == path.npos ? type : uint8_t{DT_DIR});
+  };
+  for (const Entry& entry : kTexts) add(entry.path, DT_REG);
+  add("/proc/self/exe", DT_LNK);
+  add("/proc/self/fd", DT_DIR);
+  if (folder == kDescriptors) {
+    const std::vector<FileRef>& files = call.process->files.all();
+    for (size_t fd = 0; fd < files.size(); ++fd)
+      if (files[fd]) names.emplace(std::to_string(fd), DT_LNK);
+    // The number that the listing itself gets.
+    const auto free = std::ranges::find(files, nullptr);
+    names.emplace(std::to_string(free - files.begin()), DT_LNK);
+  }
+  return names;
+}
+
+// Documentation: getdents(2), struct linux_dirent64.
+std::string listing(const std::map<std::string, uint8_t>& names) {
+  struct Head {
+    uint64_t inode;
+    int64_t next;
+    uint16_t size_bytes;
+    uint8_t type;
+  };
+  constexpr size_t kNameAt = 19, kAlign = 8;
+  std::string text;
+  for (const auto& [name, type] : names) {
+    const size_t size_bytes = (kNameAt + name.size() + kAlign) / kAlign * kAlign;
+    const Head head{1, static_cast<int64_t>(text.size() + size_bytes),
+                    static_cast<uint16_t>(size_bytes), type};
+    std::string record(size_bytes, '\0');
+    std::memcpy(record.data(), &head, kNameAt);
+    name.copy(record.data() + kNameAt, name.size());
+    text += record;
+  }
+  return text;
+}
+
 }  // namespace
 
 OwnFile own_file_in_proc(const std::string& path) {
   if (path == "/proc/self/exe") return OwnFile::kProgram;
+  if (path == kDescriptors) return OwnFile::kFolder;
   for (const Entry& entry : kTexts) {
     const std::string_view known = entry.path;
     if (known == path) return OwnFile::kText;
@@ -178,7 +237,7 @@ OwnFile own_file_in_proc(const std::string& path) {
 std::string own_text(Kernel& kernel, const Call& call, const std::string& path) {
   for (const Entry& entry : kTexts)
     if (entry.path == path) return entry.text(Writer(kernel, call));
-  return {};
+  return listing(entries(call, path));
 }
 
 FileRef make_text_file(const std::string& path, const std::string& text) {
@@ -192,9 +251,36 @@ FileRef make_text_file(const std::string& path, const std::string& text) {
   }
   const int fd = reopen(made.get(), O_RDONLY);
   if (fd < 0) return nullptr;
-  auto file = std::make_shared<OpenFile>(fd, /*owned=*/true, OpenFile::Kind::kOther, path);
+  const bool is_folder = own_file_in_proc(path) == OwnFile::kFolder;
+  auto file = std::make_shared<OpenFile>(
+      fd, /*owned=*/true, is_folder ? OpenFile::Kind::kFolder : OpenFile::Kind::kOther, path);
   file->is_text = true;
   return file;
+}
+
+std::optional<int> number_in_path(std::string_view path) {
+  static constexpr std::string_view kStandard[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+  for (int number = 0; number < 3; ++number)
+    if (path == kStandard[number]) return number;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    const std::string_view digits = path.substr(folder.size());
+    int number = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error == std::errc() && end == digits.data() + digits.size() && number >= 0) return number;
+  }
+  return std::nullopt;
+}
+
+std::string descriptor_target(const OpenFile& file, int number) {
+  struct stat host {};
+  if (::fstat(file.host_fd(), &host) < 0) return {};
+  if (S_ISFIFO(host.st_mode)) return fmt::format("pipe:[{}]", host.st_ino);
+  if (S_ISSOCK(host.st_mode)) return fmt::format("socket:[{}]", host.st_ino);
+  if (!file.path().empty()) return file.path();
+  static constexpr const char* kStandard[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+  if (!file.is_owned() && number < 3) return kStandard[number];
+  return "anon_inode:[file]";
 }
 
 }  // namespace gpusim::host

@@ -19,6 +19,7 @@ enum class OwnFile : uint8_t {
   kZone,        // /etc/localtime
   kText,        // made by gpusim: /proc/cpuinfo
   kFolder,      // that holds such files: /proc
+  kDescriptor,  // /proc/self/fd/0, /dev/stdin: what the guest has open under that number
 };
 
 // What a path names. Nobody can exchange it afterwards: use the descriptors, not the path.

@@ -53,6 +53,20 @@ echo *.none !(sub|link)
 trap 'echo cleanup; exit 5' TERM; kill -TERM $$; echo never
 """
 
+DESCRIPTORS = r"""
+echo in | cat /dev/stdin; echo out >/dev/stdout; echo err >/dev/stderr; wc -l /dev/stdin <in.txt
+tee /dev/stderr <in.txt 2>&1 >/dev/null | wc -l; sort -o /dev/stdout in.txt | head -2
+cat <in.txt /dev/fd/0 | head -1; seq 3 | sh -c 'exec cat /proc/self/fd/0' | paste -sd,
+exec 7<in.txt; head -c 5 /dev/fd/7; echo; head -c 3 <&7; echo; basename "$(readlink /dev/fd/7)"
+(echo no >/dev/fd/7) 2>/dev/null || echo refused
+exec 8>made; echo a >&8; cat made; echo b >>/dev/fd/8; cat made; (: </dev/fd/8) && cat /dev/fd/8
+for f in /dev/stdin /dev/fd/7 /dev/fd/99 /proc/self/fd/7; do
+  [ -e $f ] && echo there; [ -L $f ] && echo link; [ -f $f ] && echo file; [ -p $f ] && echo pipe
+done
+(ls /proc/self/fd; ls /dev/fd) | grep -c '^[012]$'; (cd sub; cat /dev/fd/7 | head -1)
+stat -L -c '%s %F' /dev/fd/7; [[ $(readlink /dev/fd/9 9< <(:)) == pipe:\[*\] ]] && echo a pipe
+"""
+
 JOBS = r"""
 set -m
 until_it_is() { until [[ $(jobs %1) == *$1* ]]; do sleep 0.01; done; echo $1; }
@@ -254,6 +268,7 @@ CASES = [
     ("bash", ["-c", SHELL], ""),
     ("bash", ["-c", BASH], ""),
     ("bash", ["-c", JOBS], ""),
+    ("bash", ["-c", DESCRIPTORS], ""),
     ("bash", ["-c", "for ((i = 0; i < 2000; i++)); do a+=($((s += i))); done; echo $s ${#a[@]}"],
      COUNTED),
     ("lua5.4", ["-e", LUA], ""),
