@@ -23,8 +23,8 @@ struct Avx2 final : Emitter {
   using Emitter::Emitter;
   static Avx2& current() { return *static_cast<Avx2*>(Emitter::current()); }
   static bool available() {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+    const auto& has = asmjit::CpuInfo::host().features().x86();
+    return has.hasAVX2() && has.hasFMA() && has.hasF16C() && has.hasBMI2();
   }
   static void prepare(asmjit::FuncFrame& frame) {
     frame.setAvxEnabled();
