@@ -85,6 +85,8 @@ struct ChipModel::Core {
   Why why = kRuns;
   Ticks blocked_at = 0;
   PendingQueue loads, stores;
+  // With latencies: of the latest loads, by number. Those before have come.
+  std::vector<std::pair<uint32_t, Pending>> numbered;
   uint64_t last_line = 0;  // that it accessed and waited for, and how long
   Ticks last_wait = 0;
   struct Taken {
@@ -382,7 +384,7 @@ bool ChipModel::run_freely(bool is_final) {
     Core& c = *cores_[running_[at]];
     if (!c.is_done) c.model.run(c.until, executions);
   };
-  for (auto& e : executions_) e.resize(program_.size());
+  for (auto& e : executions_) e.resize(program_.counters());
   constexpr size_t kFew = 16;
   const size_t all = running_.size();
   if (config_.threads <= 1 || all <= kFew) {
@@ -507,25 +509,36 @@ void ChipModel::wait_for_slot(Core& c, size_t most, bool loads, uint32_t unit) {
   while (!list.empty() && list.front().done <= c.clock) list.pop_front();
   while (list.size() > most) {
     const Pending& p = list.front();
-    if (p.done > c.clock) {
-      const Ticks stall = p.done - c.clock;
-      Ticks whole = 0;
-      for (const Ticks t : p.parts) whole += t;
-      // Shared out as the whole was; the rest to the largest part.
-      Stack parts{};
-      Ticks given = 0;
-      size_t largest = 0;
-      for (size_t i = 0; i < kParts; ++i) {
-        parts[i] = whole == 0 ? 0 : stall * p.parts[i] / whole;
-        given += parts[i];
-        if (p.parts[i] > p.parts[largest]) largest = i;
-      }
-      parts[largest] += stall - given;
-      charge(c, parts, unit);
-      c.clock = p.done;
-    }
+    wait_until(c, p.done, p.parts, unit);
     list.pop_front();
   }
+}
+
+// Until what takes `of` in all is done.
+void ChipModel::wait_until(Core& c, Ticks done, const Stack& of, uint32_t unit) {
+  if (done <= c.clock) return;
+  const Ticks stall = done - c.clock;
+  Ticks whole = 0;
+  for (const Ticks t : of) whole += t;
+  // Shared out as the whole was; the rest to the largest part.
+  Stack parts{};
+  Ticks given = 0;
+  size_t largest = 0;
+  for (size_t i = 0; i < kParts; ++i) {
+    parts[i] = whole == 0 ? 0 : stall * of[i] / whole;
+    given += parts[i];
+    if (of[i] > of[largest]) largest = i;
+  }
+  parts[largest] += stall - given;
+  charge(c, parts, unit);
+  c.clock = done;
+}
+
+// An instruction reads what a load brings.
+void ChipModel::wait_for_load(Core& c, uint32_t number) {
+  if (c.numbered.empty()) return;
+  const auto& [latest, load] = c.numbered[number & (c.numbered.size() - 1)];
+  if (latest == number) wait_until(c, load.done, load.parts, load.unit);
 }
 
 void ChipModel::drain(Core& c) {
@@ -540,13 +553,20 @@ void ChipModel::serve(uint32_t core) {
   serving_ = &r;
   serving_core_ = core;
   Stack& stack = now_.cores[core];
-  stack[static_cast<size_t>(Part::kCompute)] += r.gap - r.l1 - r.l2;
-  note_time(core, phase_of(Part::kCompute), r.gap - r.l1 - r.l2);
-  if (r.l1 != 0) charge(c, Part::kL1, r.l1, r.unit);
+  const Ticks compute = r.gap - r.stalls.l1 - r.stalls.dependence - r.l2;
+  stack[static_cast<size_t>(Part::kCompute)] += compute;
+  note_time(core, phase_of(Part::kCompute), compute);
+  // Of schedules it is known, at the end, which instructions waited.
+  const uint32_t stalled = program_.has_latencies() ? ~uint32_t{0} : r.unit;
+  if (r.stalls.l1 != 0) charge(c, Part::kL1, r.stalls.l1, stalled);
+  if (r.stalls.dependence != 0) charge(c, Part::kDependence, r.stalls.dependence, stalled);
   if (r.l2 != 0) charge(c, Part::kL2, r.l2, r.unit);
   c.clock += r.gap;
   switch (r.kind) {
     case Kind::kTail:
+      break;
+    case Kind::kUse:
+      wait_for_load(c, r.number);
       break;
     case Kind::kNote:
       note_written(core, r);
@@ -627,6 +647,10 @@ void ChipModel::serve_access(Core& c, uint32_t core, const Request& r) {
     c.stores.push_back({a.done, a.parts, r.unit});
   } else if (r.kind == Kind::kLoad && shape_.cores.outstanding_loads > 1) {
     c.loads.push_back({a.done, a.parts, r.unit});
+    if (program_.has_latencies()) {
+      if (c.numbered.empty()) c.numbered.resize(std::bit_ceil(shape_.cores.outstanding_loads));
+      c.numbered[r.number & (c.numbered.size() - 1)] = {r.number, {a.done, a.parts, r.unit}};
+    }
   } else {
     charge(c, a.parts, r.unit);
     c.clock = a.done;
@@ -904,7 +928,8 @@ Totals ChipModel::totals_at(Ticks time) {
   for (size_t c = 0; c < cores_.size(); ++c) t.counts[c] = cores_[c]->model.counts;
   t.executions.assign(program_.size(), 0);
   for (const auto& thread : executions_)
-    for (size_t b = 0; b < thread.size(); ++b) t.executions[b] += thread[b];
+    program_.add_executions(thread, t.executions, t.at[static_cast<size_t>(Part::kL1)],
+                            t.at[static_cast<size_t>(Part::kDependence)]);
   t.memory = memory_.counts();
   const Network& network = memory_.network();
   for (uint32_t l = 0; l < network.link_count(); ++l) t.links.push_back(network.used(l));

@@ -146,6 +146,8 @@ class ChipModel final : public JournalReader, private SyncObjects::Cores {
   void serve_until(Ticks end);
   void serve(uint32_t core);
   void serve_access(Core& c, uint32_t core, const Request& r);
+  void wait_until(Core& c, Ticks done, const Stack& of, uint32_t unit);
+  void wait_for_load(Core& c, uint32_t number);
   void drain(Core& c);
   void wait_for_slot(Core& c, size_t most, bool loads, uint32_t unit);
   void note_time(uint32_t core, Phase phase, Ticks time) {

@@ -56,7 +56,9 @@ CoreModel::CoreModel(const CoreContext& context, uint32_t number)
       writes_back_(!context.shape.l1_data || context.shape.l1_data->is_write_back),
       shares_(context.shape.cores.count > 1),
       is_private_(context.config.memory_model == MemoryModel::kPrivate),
-      has_clocks_(context.config.notes_clocks) {
+      has_clocks_(context.config.notes_clocks),
+      has_schedules_(context.program.has_latencies()),
+      counts_loads_(has_schedules_ && context.shape.cores.outstanding_loads > 1) {
   const ChipShape& s = c_.shape;
   if (s.l1_data) l1_ = StateCache(*s.l1_data, s.line_bytes);
   if (s.l2 && !s.l2->is_of_tile) l2_ = StateCache(*s.l2, s.line_bytes);
@@ -92,7 +94,10 @@ bool CoreModel::append_clock(uint64_t clock) {
 
 void CoreModel::begin(Ticks clock, Ticks patience) {
   for (Look& l : looks_) {  // requests after it cannot be undone
-    if (requests.size() > l.requests) l.since = l.since_l1 = l.since_l2 = 0;
+    if (requests.size() > l.requests) {
+      l.since = l.since_l2 = 0;
+      l.stalls = {};
+    }
     l.requests = 0;
     l.estimate = clock;
   }
@@ -133,36 +138,87 @@ void CoreModel::emit(Kind kind, Ask ask, uint64_t line, uint64_t words, uint32_t
   requests.push_back({.line = line,
                       .words = words,
                       .gap = since_,
-                      .l1 = since_l1_,
+                      .stalls = stalls_,
                       .l2 = since_l2_,
                       .unit = unit,
                       .order = order,
+                      .number = kind == Kind::kLoad ? ++loads_ : 0,
                       .kind = kind,
                       .ask = ask,
                       .counts = first});
   estimate_ += since_ + least;
-  since_ = since_l1_ = since_l2_ = 0;
+  since_ = since_l2_ = 0;
+  stalls_ = {};
   must_wait_ = may_block(kind) || (kind == Kind::kForget && words != 0);
 }
 
 void CoreModel::end_block() {
   if (!block_) return;
-  since_ += block_->cost - counted_;
+  if (!uses_.empty()) use_before(block_->cost + 1);
+  come_to({block_->cost, block_->stalls});
   last_end_ = block_->end_pc;
+  before_ = block_;
   block_ = nullptr;
 }
 
 void CoreModel::begin_block(uint32_t number) {
   end_block();
-  const BlockModel& b = c_.program.block(number);
+  if (last_end_ == ~uint64_t{0}) break_off();
+  const BlockModel& b =
+      has_schedules_ ? c_.program.scheduled(number, before_) : c_.program.block(number);
   if (b.pc != last_end_) since_ += ticks(c_.shape.cores.taken_branch_cycles);
   block_ = &b;
   site_ = 0;
   counted_ = 0;
+  counted_stalls_ = {};
   counts.instructions += b.insn_count;
-  ++(*executions_)[number];
-  if (looked_at_ != 0) look_blocks_.push_back(number);
+  if (b.counter >= executions_->size()) executions_->resize(c_.program.counters());
+  ++(*executions_)[b.counter];
+  if (looked_at_ != 0) look_blocks_.push_back(b.counter);
+  if (!uses_.empty()) carry_uses();
   if (c_.shape.l1_instruction) fetch(b);
+}
+
+// --- Uses of loads that may be under way
+
+// The core waits for those whose results are read earlier than at that moment of its block.
+void CoreModel::use_before(Ticks at) {
+  for (;;) {
+    const auto first = std::ranges::min_element(
+        uses_, {}, [](const Use& u) { return u.at ? u.at->at : ~Ticks{0}; });
+    if (first == uses_.end() || !first->at || first->at->at >= at) return;
+    const Use use = *first;
+    std::erase_if(uses_, [&](const Use& u) { return u.load == use.load; });
+    come_to(*use.at);
+    emit(Kind::kUse, Ask::kRead, 0, 0, 0, 0, false, 0);
+    requests.back().number = use.load;
+    estimate_ = std::max(estimate_, use.least);
+  }
+}
+
+// Behind an access whose requests begin there.
+void CoreModel::note_uses(const SiteModel& site, size_t first_request) {
+  const SitePoint& point = block_->points[static_cast<size_t>(&site - block_->sites.data())];
+  for (size_t i = first_request; i < requests.size(); ++i) {
+    if (requests[i].kind != Kind::kLoad) continue;
+    const uint32_t load = requests[i].number;
+    const Ticks least = estimate_ + c_.least_miss;
+    if (point.use) uses_.push_back({load, point.use, 0, least});
+    if (point.use) continue;
+    for (const Slot slot : point.left) uses_.push_back({load, std::nullopt, slot, least});
+  }
+}
+
+// Into the block that begins.
+void CoreModel::carry_uses() {
+  std::erase_if(uses_, [&](Use& use) {
+    const auto touch =
+        std::ranges::find(block_->touches, use.slot, [](const auto& t) { return t.slot; });
+    if (touch == block_->touches.end())
+      return loads_ - use.load >= c_.shape.cores.outstanding_loads;
+    use.at = touch->use;
+    return !use.at;
+  });
 }
 
 void CoreModel::forget_looks() {
@@ -227,6 +283,7 @@ void CoreModel::take_order(uint32_t index) {
     awaited_ = 0;
     return;
   }
+  break_off();
   if (order.begins_handler) return begin_handler();
   if (order.ends_handler) return end_handler();
   if (in_lock_) block_ = nullptr;
@@ -317,7 +374,7 @@ void CoreModel::miss(const SiteModel& site, uint64_t line, uint64_t words, bool 
   if (has_l2) {
     ++counts.l2_accesses;
     since_ += ticks(s.l2->hit_cycles);
-    since_l2_ += static_cast<uint32_t>(ticks(s.l2->hit_cycles));
+    since_l2_ += ticks(s.l2->hit_cycles);
     if (uint64_t* entry = l2_.touch(line)) {
       const LineState was = StateCache::state(*entry);
       LineState now = makes_dirty ? LineState::kModified : was;
@@ -387,10 +444,10 @@ void CoreModel::access_line(const SiteModel& site, uint64_t line, uint64_t words
   if (uint64_t* entry = l1_.touch(line)) {
     if (write)
       write_hit(site, line, words, bytes, entry, first);
-    else if (c_.shape.l1_data->hit_cycles > 1) {
-      const auto more = static_cast<uint32_t>(ticks(c_.shape.l1_data->hit_cycles - 1));
+    else if (c_.shape.l1_data->hit_cycles > 1 && !has_schedules_) {
+      const Ticks more = ticks(c_.shape.l1_data->hit_cycles - 1);
       since_ += more;
-      since_l1_ += more;
+      stalls_.l1 += more;
     }
     return;
   }
@@ -402,8 +459,14 @@ bool CoreModel::access(const SiteModel& site, uint64_t address, uint32_t bytes) 
   const uint32_t shift = c_.shape.l1_data ? c_.line_shift : c_.granule_shift;
   uint64_t line = line_of(address, shift);
   const uint64_t last = bytes > 1 ? line_of(address + bytes - 1, shift) : line;
-  since_ += site.before - counted_;
-  counted_ = site.before;
+  if (has_schedules_) {
+    if (!uses_.empty()) use_before(site.before);
+    const size_t number = static_cast<size_t>(&site - block_->sites.data());
+    come_to({site.before, block_->points[number].stalls});
+  } else {
+    since_ += site.before - counted_;
+    counted_ = site.before;
+  }
   if (looked_at_ != 0 || site.acquires || site.kind == SiteKind::kAtomic) look(site, address);
   if (site.kind == SiteKind::kLoad) last_load_ = line;
   ++counts.l1_accesses;
@@ -813,7 +876,7 @@ void CoreModel::look(const SiteModel& site, uint64_t address) {
                     .blocks = look_blocks_.size(),
                     .since = since_,
                     .estimate = estimate_,
-                    .since_l1 = since_l1_,
+                    .stalls = stalls_,
                     .since_l2 = since_l2_,
                     .counts = counts});
 }
@@ -825,9 +888,10 @@ void CoreModel::look_again(const Look& first) {
   counts.skipped = skipped;
   requests.resize(first.requests);
   since_ = first.since;
-  since_l1_ = first.since_l1;
+  stalls_ = first.stalls;
   since_l2_ = first.since_l2;
   estimate_ = first.estimate;
+  uses_.clear();
   for (size_t i = first.blocks; i < look_blocks_.size(); ++i) --(*executions_)[look_blocks_[i]];
   look_blocks_.resize(first.blocks);
   looks_.resize(static_cast<size_t>(&first - looks_.data()) + 1);
@@ -860,18 +924,19 @@ bool CoreModel::leaves_barrier() {
 // Words of which nothing has to be known but what the core's own caches say: hits, in blocks that
 // are no more than their instructions. Most words are such. Stops before the first that is not.
 // kIdeal: memory takes no time, so that every plain access is a hit.
-template <bool kIdeal>
+// kSchedules: cycles of blocks are those of their schedules, in which hits are.
+template <bool kIdeal, bool kSchedules>
 void CoreModel::run_hits(Ticks until) {
   constexpr std::ptrdiff_t kAhead = 24;  // words whose sets are fetched from the host's memory
   const uint32_t shift = kIdeal ? c_.granule_shift : c_.line_shift;
   const uint32_t line_bytes = c_.shape.line_bytes;
-  const auto l1_more = kIdeal ? 0 : static_cast<uint32_t>(ticks(c_.shape.l1_data->hit_cycles - 1));
+  const Ticks l1_more = kIdeal || kSchedules ? 0 : ticks(c_.shape.l1_data->hit_cycles - 1);
   const Ticks branch = ticks(c_.shape.cores.taken_branch_cycles);
   const bool fetches = c_.shape.l1_instruction.has_value();
   const uint64_t region_return = in_region_ ? region_return_ : ~uint64_t{0};
   const bool may_write = writes_back_, is_coherent = is_coherent_;
   // Whatever is written to here might be a member, to a compiler.
-  uint64_t* const executions = executions_->data();
+  uint64_t* executions = executions_->data();
   const StateCache::View l1(l1_), lines_of_code(fetch_);
   uint64_t last_fetch = last_fetch_, fetched = 0;
   const uint64_t *word = words_.data() + at_, *const end = words_.data() + usable_;
@@ -879,14 +944,25 @@ void CoreModel::run_hits(Ticks until) {
   const SiteModel* site = block->sites.data() + site_;
   const SiteModel* last_site = block->sites.data() + block->sites.size();
   Ticks since = since_, counted = counted_, left = until - std::min(until, estimate_);
+  const SiteModel* counted_site = nullptr;
   uint64_t last_end = last_end_, instructions = 0, accesses = 0;
   for (; word != end && since < left; ++word) {
     if (*word & kBlockMark) {
       if (is_order(*word)) break;
       const auto number = static_cast<uint32_t>(*word);
-      const BlockModel& b = c_.program.block(number);
+      const BlockModel& b =
+          kSchedules ? c_.program.scheduled(number, block) : c_.program.block(number);
       if (b.waits || b.role != Role::kNone || b.pc == region_return) break;
       since += block->cost - counted;
+      if constexpr (kSchedules) {
+        stalls_ += block->stalls - counted_stalls_;
+        counted_stalls_ = {};
+        counted_site = nullptr;
+        if (b.counter >= executions_->size()) {
+          executions_->resize(c_.program.counters());
+          executions = executions_->data();
+        }
+      }
       last_end = block->end_pc;
       if (b.pc != last_end) since += branch;
       block = &b;
@@ -894,7 +970,7 @@ void CoreModel::run_hits(Ticks until) {
       last_site = site + b.sites.size();
       counted = 0;
       instructions += b.insn_count;
-      ++executions[number];
+      ++executions[b.counter];
       if (!fetches || b.insn_count == 0) continue;
       const uint64_t line = b.pc >> c_.line_shift;
       if (line == (b.end_pc - 1) >> c_.line_shift) {
@@ -929,9 +1005,11 @@ void CoreModel::run_hits(Ticks until) {
       }
       since += site->before - counted;
       counted = site->before;
-      if (site->kind == SiteKind::kLoad) {
+      if constexpr (kSchedules) {
+        counted_site = site;
+      } else if (site->kind == SiteKind::kLoad) {
         since += l1_more;
-        since_l1_ += l1_more;
+        stalls_.l1 += l1_more;
       }
       ++accesses;
       ++site;
@@ -942,6 +1020,11 @@ void CoreModel::run_hits(Ticks until) {
   site_ = static_cast<size_t>(site - block->sites.data());
   since_ = since;
   counted_ = counted;
+  if (counted_site) {
+    const SitePoint& point = block->points[static_cast<size_t>(counted_site - block->sites.data())];
+    stalls_ += point.stalls - counted_stalls_;
+    counted_stalls_ = point.stalls;
+  }
   last_end_ = last_end;
   last_fetch_ = last_fetch;
   counts.fetches += fetched;
@@ -961,11 +1044,14 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
     }
     if (must_wait_) return;
     if (has_hits && block_ && !block_->waits && !in_lock_ && condition_ == Role::kNone &&
-        leaves_ == 0 && looked_at_ == 0 && scanning_ == Scanning::kNo && once_.empty()) {
+        leaves_ == 0 && looked_at_ == 0 && scanning_ == Scanning::kNo && once_.empty() &&
+        uses_.empty()) {
       if (c_.shape.is_ideal)
-        run_hits<true>(until);
+        run_hits<true, false>(until);
+      else if (has_schedules_)
+        run_hits<false, true>(until);
       else
-        run_hits<false>(until);
+        run_hits<false, false>(until);
       if (estimate_ + since_ >= until) return;
     }
     if (at_ >= usable_) {
@@ -1014,6 +1100,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         site_ = 0;
         counts.skipped += b.insn_count;
         looked_at_ = 0;
+        break_off();
         await_signal(*call_);
         continue;
       }
@@ -1063,7 +1150,9 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
           return;
         ++at_;
         if (!site.is_vector) ++site_;
+        const size_t requests_before = requests.size();
         access(site, address, bytes);
+        if (counts_loads_ && site.kind == SiteKind::kLoad) note_uses(site, requests_before);
         if (condition_ != Role::kNone) see_condition(site, address);
         if (site.acquires || site.releases || site.kind == SiteKind::kAtomic)
           note_order(site, address);
@@ -1077,6 +1166,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       while (left < block_->sites.size() && !has_address(block_->sites[left].kind)) ++left;
       if (left < block_->sites.size()) continue;
       end_block();
+      break_off();
       looked_at_ = 0;
       scanning_ = Scanning::kLooks;
       scan_at_ = at_;

@@ -27,6 +27,7 @@ enum KindTraits : uint8_t {
   KIND(kStore, kPlainKind)  /* it does not */                                                    \
   KIND(kAtomic, kPlainKind) /* it waits, also for what came before */                            \
   KIND(kFetch, kPlainKind)                                                                       \
+  KIND(kUse, kPlainKind)     /* of what a load brings that may be under way: it waits */         \
   KIND(kPut, kPlainKind)     /* nobody waits */                                                  \
   KIND(kNote, kPlainKind)    /* a write to a line that is contended: takes no time */            \
   KIND(kTail, kPlainKind)    /* cycles only: at the end */                                       \
@@ -70,11 +71,13 @@ constexpr bool is_of_object(Kind k) {
 
 struct Request {
   uint64_t line = 0;
-  uint64_t words = 0;       // mask of the 8-byte words of the line
-  Ticks gap = 0;            // since the request before
-  uint32_t l1 = 0, l2 = 0;  // of it: parts that are not instructions
+  uint64_t words = 0;  // mask of the 8-byte words of the line
+  Ticks gap = 0;       // since the request before
+  Stalls stalls;       // of it: parts that are not instructions
+  Ticks l2 = 0;        // likewise
   uint32_t unit = 0;
-  uint32_t order = 0;  // kRelease, kAcquire: which; kSignal, kAwait: a slice; else bytes
+  uint32_t order = 0;   // kRelease, kAcquire: which; kSignal, kAwait: a slice; else bytes
+  uint32_t number = 0;  // kLoad, kUse: of the core's loads that left it, if it keeps count
   Kind kind = Kind::kTail;
   Ask ask = Ask::kRead;
   bool counts = false;  // the first line of an access
@@ -235,8 +238,17 @@ class CoreModel : private CallOfLock {
     uint32_t unit;
     size_t requests, blocks;
     Ticks since, estimate;
-    uint32_t since_l1, since_l2;
+    Stalls stalls;
+    Ticks since_l2;
     CoreCounts counts;
+  };
+  // The core will wait for that load: at a moment of its block, or, in a later one, where a
+  // register is read.
+  struct Use {
+    uint32_t load;
+    std::optional<Point> at;
+    Slot slot;
+    Ticks least;  // when the load is there, at the earliest
   };
   // A word that it looked at or changed with the order of an acquire.
   struct Taken {
@@ -258,8 +270,23 @@ class CoreModel : private CallOfLock {
     uint64_t instructions() const { return untold + (block ? block->insn_count : 0); }
   };
 
-  template <bool kIdeal>
+  template <bool kIdeal, bool kSchedules>
   void run_hits(Ticks until);
+  // The core is at that moment of its block.
+  void come_to(const Point& p) {
+    since_ += p.at - counted_;
+    counted_ = p.at;
+    stalls_ += p.stalls - counted_stalls_;
+    counted_stalls_ = p.stalls;
+  }
+  void use_before(Ticks at);
+  void note_uses(const SiteModel& site, size_t first_request);
+  void carry_uses();
+  // What comes next does not come right behind the block before.
+  void break_off() {
+    before_ = nullptr;
+    uses_.clear();
+  }
   // Cores of a private machine have memory of their own at the same addresses.
   uint64_t line_of(uint64_t address, uint32_t shift) const {
     constexpr uint32_t kAddressBits = 48;
@@ -320,6 +347,7 @@ class CoreModel : private CallOfLock {
   const CoreContext& c_;
   uint32_t number_;
   bool is_coherent_, writes_back_, shares_, is_private_, has_clocks_;
+  bool has_schedules_, counts_loads_;  // with latencies; and with several loads under way
   StateCache l1_, l2_, fetch_;
   uint64_t last_fetch_ = ~uint64_t{0};
 
@@ -338,9 +366,14 @@ class CoreModel : private CallOfLock {
 
   const BlockModel* block_ = nullptr;
   size_t site_ = 0;
-  Ticks counted_ = 0;  // of the block's cycles
-  Ticks since_ = 0;    // since the last request
-  uint32_t since_l1_ = 0, since_l2_ = 0;
+  const BlockModel* before_ = nullptr;  // with schedules: the one that ended last
+  Ticks counted_ = 0;                   // of the block's cycles
+  Stalls counted_stalls_;
+  Ticks since_ = 0;  // since the last request
+  Stalls stalls_;    // in it
+  Ticks since_l2_ = 0;
+  uint32_t loads_ = 0;     // that left the core
+  std::vector<Use> uses_;  // of those that may be under way
   Ticks estimate_ = 0, hot_from_ = 0;
   uint64_t last_load_ = 0;  // its line
   uint64_t last_end_ = 0;   // where the block before ended

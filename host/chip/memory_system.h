@@ -19,9 +19,10 @@ namespace gpusim::host::chip {
 
 // Where a core's time goes.
 enum class Part : uint8_t {
-  kCompute,  // instructions, as if all were in the L1
-  kFetch,    // misses of the instruction cache
-  kL1,       // hits that take longer than one cycle
+  kCompute,     // instructions, as if all were in the L1
+  kDependence,  // for results of earlier instructions that are not loads
+  kFetch,       // misses of the instruction cache
+  kL1,          // hits that take longer than one cycle
   kL2,
   kNetwork,
   kShared,  // slices of the shared cache, or scratchpad
@@ -29,9 +30,10 @@ enum class Part : uint8_t {
   kCoherence,  // other cores' copies: told to go, or fetched
   kWaiting,    // for other cores: barriers, locks, words that shall change
 };
-inline constexpr size_t kParts = 9;
-inline constexpr const char* kPartNames[kParts] = {
-    "compute", "fetch", "l1", "l2", "network", "shared", "memory", "coherence", "waiting"};
+inline constexpr size_t kParts = 10;
+inline constexpr const char* kPartNames[kParts] = {"compute",   "dependence", "fetch",  "l1",
+                                                   "l2",        "network",    "shared", "memory",
+                                                   "coherence", "waiting"};
 using Stack = std::array<Ticks, kParts>;
 
 // Why a line was not in the private caches.

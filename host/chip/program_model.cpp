@@ -168,6 +168,10 @@ ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const C
     : module_(module), range_(parse_range("--region", region)) {
   region_is_function_ = !region.empty() && !range_;
   cost_ = class_ticks(shape.cores);
+  taken_branch_ = ticks(shape.cores.taken_branch_cycles);
+  if (shape.cores.latency) pipeline_.emplace(module, shape);
+  number_of_state_[{}] = 0;
+  states_.emplace_back();
   bool found = false;
   for (const Symbol& symbol : module.symbols) {
     if (!symbol.is_function) continue;
@@ -240,11 +244,12 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
     m.is_of_naming = std::ranges::any_of(functions_, [&](const SyncFunction& f) {
       return f.is_naming && m.pc - f.begin < f.end - f.begin;
     });
-    std::vector<Ticks> until(block.insn_count + 1, 0);
-    for (uint32_t i = 0; i < block.insn_count; ++i)
-      until[i + 1] =
-          until[i] +
+    std::vector<Ticks> costs(block.insn_count), until(block.insn_count + 1, 0);
+    for (uint32_t i = 0; i < block.insn_count; ++i) {
+      costs[i] =
           cost_of_unit(static_cast<uint32_t>(module_.code.unit_of(insn_pc(module_, block, i))));
+      until[i + 1] = until[i] + costs[i];
+    }
     m.cost = until.back();
     for (size_t i = 0; i < sites[b].accesses.size(); ++i) {
       const AccessSite& s = sites[b].accesses[i];
@@ -261,8 +266,106 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
     }
     m.waits = !m.sites.empty() && (m.sites.back().kind == SiteKind::kWaitForEvent ||
                                    m.sites.back().kind == SiteKind::kYield);
+    m.number = m.counter = static_cast<uint32_t>(b);
+    if (pipeline_) {
+      code_.push_back(pipeline_->code_of(block, costs));
+      std::vector<uint32_t>& insns = insn_of_site_.emplace_back();
+      for (const AccessSite& s : sites[b].accesses)
+        insns.push_back(std::min(s.insn, block.insn_count));
+    }
     block_at_.push_back(&blocks_.emplace_back(std::move(m)));
   }
+}
+
+// --- Schedules
+
+size_t ProgramModel::counters() const {
+  if (!pipeline_) return blocks_.size();
+  const std::lock_guard lock(mutex_);
+  return schedules_.size();
+}
+
+void ProgramModel::add_executions(std::span<const uint64_t> counted,
+                                  std::vector<uint64_t>& of_blocks, std::vector<Ticks>& l1,
+                                  std::vector<Ticks>& dependence) const {
+  if (!pipeline_) {
+    for (size_t b = 0; b < counted.size(); ++b) of_blocks[b] += counted[b];
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  for (size_t s = 0; s < counted.size(); ++s) {
+    if (counted[s] == 0) continue;
+    const BlockModel& b = schedules_[s];
+    of_blocks[b.number] += counted[s];
+    for (const Pipeline::Stall& stall : b.stalled)
+      if (const size_t unit = code_[b.number][stall.insn].unit; unit < l1.size())
+        (stall.is_l1 ? l1 : dependence)[unit] += counted[s] * stall.time;
+  }
+}
+
+const BlockModel& ProgramModel::make_schedule(uint32_t number, const BlockModel& before) const {
+  constexpr size_t kMostSchedules = size_t{1} << 20;
+  const BlockModel& block = *block_at_[number];
+  const std::lock_guard lock(mutex_);
+  uint64_t state = before.state;
+  if (schedules_.size() >= kMostSchedules) {
+    has_too_many_ = true;
+    state = 0;
+  }
+  const bool is_taken = state != 0 && block.pc != before.end_pc;
+  const BlockModel*& known = schedule_of_[(2 * state + is_taken) << 32 | number];
+  if (!known) {
+    const Pipeline::Code& code = code_[number];
+    const Pipeline::Schedule s =
+        Pipeline::schedule(code, states_[state], is_taken ? taken_branch_ : 0);
+    BlockModel& m = schedules_.emplace_back(block);
+    m.counter = static_cast<uint32_t>(schedules_.size() - 1);
+    m.cost = s.begin.back().at;
+    m.stalls = s.begin.back().stalls;
+    m.stalled = s.stalls;
+    const auto [left, is_new] =
+        number_of_state_.try_emplace(s.left, static_cast<uint32_t>(states_.size()));
+    if (is_new) states_.push_back(s.left);
+    m.state = left->second;
+    // From an instruction on: the first that reads a register before another one writes it.
+    const auto touch_of = [&](size_t from, Slot slot) -> std::optional<BlockModel::Touch> {
+      for (size_t i = from; i < code.size(); ++i) {
+        if (std::ranges::find(code[i].reads, slot) != code[i].reads.end())
+          return BlockModel::Touch{slot, s.begin[i]};
+        if (std::ranges::any_of(code[i].results, [&](const auto& r) { return r.slot == slot; }))
+          return BlockModel::Touch{slot, std::nullopt};
+      }
+      return std::nullopt;
+    };
+    for (size_t i = 0; i < m.sites.size(); ++i) {
+      const size_t insn = insn_of_site_[number][i];
+      SitePoint& point = m.points.emplace_back();
+      m.sites[i].before = s.begin[insn].at + (insn < code.size() ? code[insn].cost : 0);
+      point.stalls = s.begin[insn].stalls;
+      if (insn >= code.size() || m.sites[i].kind != SiteKind::kLoad) continue;
+      for (const Pipeline::Result& r : code[insn].results) {
+        if (!r.is_load) continue;
+        const auto touch = touch_of(insn + 1, r.slot);
+        if (!touch) {
+          point.left.push_back(r.slot);
+        } else if (touch->use && (!point.use || touch->use->at < point.use->at)) {
+          point.use = touch->use;
+        }
+      }
+    }
+    std::array<bool, 256> is_seen{};
+    for (const Pipeline::Insn& insn : code) {
+      const auto see = [&](Slot slot) {
+        if (std::exchange(is_seen[slot], true)) return;
+        m.touches.push_back(*touch_of(0, slot));
+      };
+      for (const Slot slot : insn.reads) see(slot);
+      for (const Pipeline::Result& r : insn.results) see(r.slot);
+    }
+    known = &m;
+  }
+  before.next.put(*known);
+  return *known;
 }
 
 }  // namespace gpusim::host::chip

@@ -1,8 +1,12 @@
 // What a chip's cores have to know of the program: cycles of its blocks, and functions that mean
 // more than their instructions do.
 #pragma once
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +14,7 @@
 #include <vector>
 
 #include "device_sim/uir/module.h"
+#include "host/chip/pipeline.h"
 #include "host/chip/shape.h"
 #include "host/journal/instruction_range.h"
 #include "host/journal/journals.h"
@@ -58,6 +63,31 @@ struct SiteModel {
   Ticks before;  // cycles of the block's instructions up to and with this one
 };
 
+struct BlockModel;
+
+// The schedules that came behind one: cores find them here without a lock.
+class NextSchedules {
+ public:
+  NextSchedules() = default;
+  NextSchedules(const NextSchedules&) {}
+  NextSchedules& operator=(const NextSchedules&) { return *this; }
+  const BlockModel* find(uint32_t number) const;
+  void put(const BlockModel& next) const;
+
+ private:
+  static constexpr size_t kFew = 4;
+  mutable std::array<std::atomic<const BlockModel*>, kFew> at_{};
+};
+
+// Of a site, in a schedule.
+struct SitePoint {
+  Stalls stalls;  // up to its instruction
+  // Of a load: the first instruction that reads what was loaded, in this block; or, if there is
+  // none, registers that still have it at the end.
+  std::optional<Point> use;
+  std::vector<Slot> left;
+};
+
 struct BlockModel {
   uint64_t pc = 0, end_pc = 0;
   uint32_t unit = 0;  // of the code map, at `pc`
@@ -73,7 +103,36 @@ struct BlockModel {
   bool is_of_naming = false;            // belongs to a function that gives files names
   uint64_t barrier = 0;                 // begin of the function it belongs to, if that is a barrier
   std::vector<SiteModel> sites;
+  uint32_t number = 0;
+  uint32_t counter = 0;  // of its executions
+
+  // Of a chip with latencies this is one schedule of the block: cycles are of that.
+  Stalls stalls;                         // all
+  std::vector<SitePoint> points;         // per site
+  std::vector<Pipeline::Stall> stalled;  // each
+  // Registers that it reads before it writes them: when; or that it writes first.
+  struct Touch {
+    Slot slot;
+    std::optional<Point> use;
+  };
+  std::vector<Touch> touches;
+  uint32_t state = 0;  // of the pipeline at its end
+  NextSchedules next;
 };
+
+inline const BlockModel* NextSchedules::find(uint32_t number) const {
+  for (const auto& place : at_)
+    if (const BlockModel* b = place.load(std::memory_order_acquire); b && b->number == number)
+      return b;
+  return nullptr;
+}
+// Of more than a few the latest take the places of others.
+inline void NextSchedules::put(const BlockModel& next) const {
+  for (auto& place : at_)
+    if (place.load(std::memory_order_relaxed) == nullptr)
+      return place.store(&next, std::memory_order_release);
+  at_[next.number % kFew].store(&next, std::memory_order_release);
+}
 
 // How a function that takes or gives a lock shows which one. kFirst: by the first word that it
 // accesses beside its stack. kAtomic: by the first word of an atomic operation. kHeld: by any word
@@ -116,6 +175,21 @@ class ProgramModel {
   void grow(std::span<const BlockSites> sites);
   const BlockModel& block(uint32_t number) const { return *block_at_[number]; }
   size_t size() const { return blocks_.size(); }
+  // With `cores.latency`: the block's schedule behind that one, which ended just before it; null:
+  // with nothing under way. Any thread.
+  bool has_latencies() const { return pipeline_.has_value(); }
+  const BlockModel& scheduled(uint32_t number, const BlockModel* before) const {
+    if (!before) before = &nothing_before_;
+    const BlockModel* next = before->next.find(number);
+    return next ? *next : make_schedule(number, *before);
+  }
+  // Counters of executions that there are, and what they counted: executions by block, and, per
+  // word of the code map, time that instructions there waited for results.
+  size_t counters() const;
+  void add_executions(std::span<const uint64_t> counted, std::vector<uint64_t>& of_blocks,
+                      std::vector<Ticks>& l1, std::vector<Ticks>& dependence) const;
+  // So many schedules that all further ones begin with nothing under way.
+  bool has_too_many_schedules() const { return has_too_many_; }
   const SyncFunction& function(uint32_t number) const { return functions_[number]; }
   bool has_guards() const { return has_guards_; }
   bool has_region() const { return has_region_; }
@@ -129,8 +203,11 @@ class ProgramModel {
   Ticks cost_of_unit(uint32_t unit) const;
 
  private:
+  const BlockModel& make_schedule(uint32_t number, const BlockModel& before) const;
+
   const Module& module_;
   std::array<Ticks, kInsnClassCount> cost_{};
+  Ticks taken_branch_ = 0;
   bool has_guards_ = false, has_region_ = false, region_is_function_ = false;
   std::optional<InstructionRange> range_;
   struct Start {
@@ -144,6 +221,18 @@ class ProgramModel {
   std::vector<uint8_t> is_off_chip_;  // per word of the code map
   std::deque<BlockModel> blocks_;     // which never move: cores point to them
   std::vector<const BlockModel*> block_at_;
+
+  // Schedules. States of the pipeline have numbers; 0: nothing is under way.
+  std::optional<Pipeline> pipeline_;
+  std::vector<Pipeline::Code> code_;                 // by block
+  std::vector<std::vector<uint32_t>> insn_of_site_;  // likewise
+  BlockModel nothing_before_;
+  mutable std::mutex mutex_;  // for all that follows
+  mutable std::deque<BlockModel> schedules_;
+  mutable std::map<std::vector<Underway>, uint32_t> number_of_state_;
+  mutable std::vector<std::vector<Underway>> states_;
+  mutable std::unordered_map<uint64_t, const BlockModel*> schedule_of_;
+  mutable bool has_too_many_ = false;
 };
 
 }  // namespace gpusim::host::chip

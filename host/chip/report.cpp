@@ -206,6 +206,10 @@ ChipReport make_report(const ChipModel& chip, ChipResult result, const ChipSourc
     r.remarks.push_back("the run ended before the region of interest did");
   if ((range || chip.program().region_is_function()) && !r.result.has_region)
     r.remarks.push_back("the region of interest was never reached: figures are of the whole run");
+  if (chip.program().has_too_many_schedules())
+    r.remarks.push_back(
+        "there were so many states of the pipeline that some blocks began as if no result was "
+        "under way");
   return r;
 }
 

@@ -83,6 +83,30 @@ void finish(const JsonObject& o) {
   o.no_other_keys("; there are: " + o.known_keys() + " (docs/chip.md)");
 }
 
+Latencies parse_latencies(const JsonObject& o) {
+  constexpr double kMost = 1000;
+  const auto latency = [&](const std::string& key, double fallback) {
+    const double value = o.number_or(key, fallback, 1);
+    if (value > kMost) o.fail(fmt::format("\"{}\" must be at most {:.0f}", key, kMost));
+    return value;
+  };
+  Latencies s;
+  s.of_class.fill(1);
+  for (size_t c = 0; c < s.of_class.size(); ++c) {
+    const auto cls = static_cast<InsnClass>(c);
+    // What these take caches and the network say.
+    if (cls == InsnClass::kOnChipMemory || cls == InsnClass::kOffChipMemory ||
+        cls == InsnClass::kParallelism)
+      continue;
+    s.of_class[c] = latency(kInsnClassNames[c], 1);
+  }
+  s.multiplication = latency("integer_multiplication",
+                             s.of_class[static_cast<size_t>(InsnClass::kIntegerArithmetic)]);
+  o.no_other_keys("; there are: " + o.known_keys() +
+                  " (of loads, \"l1_data.hit_cycles\" says it: docs/chip.md)");
+  return s;
+}
+
 CoreShape parse_cores(const JsonObject& o) {
   CoreShape s;
   if (!o.has("count")) o.fail("\"count\" is missing");
@@ -100,6 +124,7 @@ CoreShape parse_cores(const JsonObject& o) {
       s.cycles[c] = cycles(classes, kInsnClassNames[c], 1, 1);
     classes.no_other_keys(" (docs/instruction_classes.md lists the classes)");
   }
+  if (o.has("latency")) s.latency = parse_latencies(o.object("latency"));
   // A memory instruction has one class here: where it is served, caches say.
   s.cycles[static_cast<size_t>(InsnClass::kOnChipMemory)] =
       s.cycles[static_cast<size_t>(InsnClass::kOffChipMemory)];

@@ -20,12 +20,19 @@ inline constexpr Ticks kCycle = 256;
 constexpr Ticks ticks(double cycles) { return (static_cast<Ticks>(cycles * 2 * kCycle) + 1) / 2; }
 constexpr double cycles_of(Ticks t) { return static_cast<double>(t) / kCycle; }
 
+// Cycles from when an instruction begins until one that reads its result may.
+struct Latencies {
+  std::array<double, kInsnClassCount> of_class{};
+  double multiplication = 1;  // of integers
+};
+
 struct CoreShape {
   uint32_t count = 1;
   uint32_t per_tile = 1;
   double issue_width = 1;
   std::array<double, kInsnClassCount> cycles{};  // of one instruction; 1 unless told
   double taken_branch_cycles = 0;                // beyond those of its class
+  std::optional<Latencies> latency;              // none: nothing waits for results
   uint32_t outstanding_loads = 1;                // misses that a core does not wait for, plus one
   uint32_t store_buffer = 8;                     // stores that it does not wait for
 };

@@ -9,11 +9,12 @@ static uint64_t number(int i) {
   for (const char* c = gpusim_argv()[i]; *c; ++c) value = 10 * value + (uint64_t)(*c - '0');
   return value;
 }
-static int is(const char* name) {
-  const char* word = gpusim_argv()[1];
+static int is_word(int i, const char* name) {
+  const char* word = gpusim_argv()[i];
   while (*word && *word == *name) ++word, ++name;
   return *word == *name;
 }
+static int is(const char* name) { return is_word(1, name); }
 
 // A ring of pointers, `step` bytes apart: each load needs the one before.
 static char* ring[(1 << 23) / sizeof(char*)];
@@ -43,6 +44,21 @@ static void stream(uint64_t words) {
   gpusim_barrier();
   gpusim_roi_end();
   if (sum != 0) gpusim_exit(1);
+}
+
+// The same, and nothing is done with what was read.
+static void stream_ahead(uint64_t words) {
+  const uint64_t cores = gpusim_core_count(), each = words / cores;
+  const uint64_t* mine = array + gpusim_core_id() * each;
+  gpusim_barrier();
+  gpusim_roi_begin();
+  for (uint64_t i = 0; i < each; i += 32)
+    __asm__ volatile("ldr x2, [%0]\nldr x3, [%0, #64]\nldr x4, [%0, #128]\nldr x5, [%0, #192]"
+                     :
+                     : "r"(mine + i)
+                     : "x2", "x3", "x4", "x5", "memory");
+  gpusim_barrier();
+  gpusim_roi_end();
 }
 
 // Counters beside each other, or a line apart.
@@ -105,12 +121,48 @@ static void mixed(uint64_t rounds) {
   array[(1 << 19) + gpusim_core_id()] = sum & 0;
 }
 
+// Rounds of instructions of which it is known what they wait for, with two more that count them.
+#define STREAM(name, ...)                                                               \
+  __attribute__((noinline)) static void stream_##name(uint64_t rounds) {                \
+    uint64_t at = (uint64_t)&at;                                                        \
+    register uint64_t x0 __asm__("x0") = (uint64_t)&at, n __asm__("x9") = rounds;       \
+    __asm__ volatile("mov x1, #3\n1:\n" __VA_ARGS__ "\nsub x9, x9, #1\ncbnz x9, 1b"     \
+                     : "+r"(x0), "+r"(n)                                                \
+                     :                                                                  \
+                     : "x1", "x2", "x3", "x4", "x5", "x6", "v0", "v1", "v2", "memory"); \
+  }
+#define TIMES(n, insns) ".rept " #n "\n" insns "\n.endr"
+STREAM(multiply, TIMES(32, "mul x2, x2, x1"))
+STREAM(multiplies, TIMES(8, "mul x2, x0, x1\nmul x3, x0, x1\nmul x4, x0, x1\nmul x5, x0, x1"))
+STREAM(two, TIMES(16, "mul x2, x2, x1\nmul x3, x3, x1"))
+STREAM(branches, TIMES(8, "mul x2, x2, x1\nb 2f\nnop\n2:"))
+STREAM(doubles, TIMES(32, "fadd d0, d0, d1"))
+STREAM(load, TIMES(32, "ldr x0, [x0]"))
+STREAM(loads, TIMES(32, "ldr x2, [x0]"))
+STREAM(uses, TIMES(8, "ldr x2, [x0]\nadd x3, x4, x5\nadd x6, x2, x2"))
+STREAM(adds, TIMES(32, "add x2, x2, x1"))
+static void stream_of(uint64_t rounds) {
+  gpusim_roi_begin();
+  if (is_word(2, "multiply")) stream_multiply(rounds);
+  if (is_word(2, "multiplies")) stream_multiplies(rounds);
+  if (is_word(2, "two")) stream_two(rounds);
+  if (is_word(2, "branches")) stream_branches(rounds);
+  if (is_word(2, "doubles")) stream_doubles(rounds);
+  if (is_word(2, "load")) stream_load(rounds);
+  if (is_word(2, "loads")) stream_loads(rounds);
+  if (is_word(2, "uses")) stream_uses(rounds);
+  if (is_word(2, "adds")) stream_adds(rounds);
+  gpusim_roi_end();
+}
+
 int gpusim_main(void) {
   if (is("chase")) pointer_chase(number(2), number(3), number(4));
   if (is("stream")) stream(number(2));
+  if (is("ahead")) stream_ahead(number(2));
   if (is("count")) count(number(2), number(3));
   if (is("locks")) locks(number(2), number(3), number(4), number(5));
   if (is("relay")) relay(number(2));
   if (is("mixed")) mixed(number(2));
+  if (is("pipeline")) stream_of(number(3));
   return 0;
 }

@@ -120,6 +120,104 @@ class Chip(GpusimCase):
             self.assertIn("guests.c:", pair[side])
             self.assertIn("count_up", pair[side])
 
+    # ---- The pipeline
+
+    def cycles_of_round(self, stream, **parts):
+        """Cycles, and the stack, of one round of a stream of instructions of guests.c."""
+        chip = self.changed("tutorial-4", **parts)
+        few, many = (self.on_chip(chip, 1, "pipeline", stream, rounds)["chip"]
+                     for rounds in (100, 300))
+        stack = {key: (many["stack"][key] - few["stack"][key]) / 200 for key in few["stack"]}
+        cycles = (many["cycles"] - few["cycles"]) / 200
+        self.assertAlmostEqual(sum(stack.values()), cycles)
+        of_function = {key: sum(f["stack"][key] for f in many["functions"]
+                                if f["function"] == f"stream_{stream}") for key in stack}
+        return cycles, stack, of_function
+
+    def test_results_are_ready_after_their_latency(self):
+        latency = {"integer_multiplication": 4, "double_arithmetic": 5}
+        cases = [
+            # A chain: each waits for the one before, also over the loop's end.
+            ("multiply", 32 * 4, 32 * 3 - 2, 0),
+            ("doubles", 32 * 5, 32 * 4 - 2, 0),
+            ("adds", 34, 0, 0),
+            # Nobody waits: as many instructions as there are.
+            ("multiplies", 34, 0, 0),
+            # Two chains share the time.
+            ("two", 16 * 4, 16 * 4 - 34, 0),
+            # Blocks of two instructions; the last has four.
+            ("branches", 8 * 4, 8 * 4 - 18, 0),
+            # Loads that hit: three cycles to the one that uses it.
+            ("load", 32 * 3, 0, 32 * 3 - 34),
+            ("loads", 34, 0, 0),
+            ("uses", 8 * 4 + 2, 0, 8),
+        ]
+        for stream, cycles, dependence, l1 in cases:
+            with self.subTest(stream):
+                got, stack, of_function = self.cycles_of_round(
+                    stream, cores={"latency": latency}, l1_data={"hit_cycles": 3})
+                self.assertEqual(got, cycles)
+                self.assertEqual(stack["dependence"], dependence)
+                self.assertEqual(stack["l1"], l1)
+                self.assertEqual(stack["compute"], cycles - dependence - l1)
+                # The region begins with a window, as far as instructions are counted.
+                for key in ("compute", "dependence", "l1"):
+                    self.assertAlmostEqual(of_function[key], 300 * stack[key], delta=1100)
+
+    def test_latencies_beside_other_keys_of_cores(self):
+        latency = {"integer_multiplication": 4}
+        for stream, cores, cycles in (
+                # The jump waits for what it looks at.
+                ("multiplies", {"issue_width": 2}, 34 / 2 + 1 / 2),
+                ("multiply", {"issue_width": 2}, 128),
+                # Two instructions, and three cycles for the jump; the round's own jump, too.
+                ("branches", {"taken_branch_cycles": 3}, 8 * 5 + 2 + 3),
+                ("multiply", {"cycles": {"integer_arithmetic": 6}}, 32 * 6 + 6 + 1)):
+            with self.subTest(stream=stream, cores=cores):
+                self.assertEqual(
+                    self.cycles_of_round(stream, cores={"latency": latency, **cores})[0], cycles)
+        # Without: whatever reads what.
+        self.assertEqual(self.cycles_of_round("multiply", cores={})[0], 34)
+        self.assertEqual(self.cycles_of_round("load", l1_data={"hit_cycles": 3})[0],
+                         32 * 3 + 2)
+
+    def test_a_load_that_misses_is_waited_for_where_it_is_used(self):
+        def per_load(step, **cores):
+            chip = self.changed("tutorial-4", cores=cores)
+            few, many = (self.on_chip(chip, 1, "chase", 1 << 23, step, loads)["chip"]
+                         for loads in (1000, 2000))
+            return (many["cycles"] - few["cycles"]) / 1000
+        # A load, two more instructions, and the way to memory; with several loads under way these
+        # two are done meanwhile, and the next load waits for its address, if latencies are known.
+        path = per_load(4096) - 3
+        self.assertGreaterEqual(path, 10 + 4 + 100)
+        self.assertEqual(per_load(4096, latency={}), 3 + path)
+        self.assertEqual(per_load(4096, outstanding_loads=8, latency={}), 1 + path)
+        self.assertLess(per_load(4096, outstanding_loads=8), path / 4)
+        # What a load brings is added at once: one load at a time. Four loads, then the next four.
+        chip = self.changed("tutorial-4", cores={"outstanding_loads": 16, "latency": {}})
+        for name, least, most in (("stream", 1.5, 2), ("ahead", 15.5, 16)):
+            stats = self.on_chip(chip, 4, name, 1 << 18)["chip"]
+            rate = stats["memory"]["bytes"] / stats["cycles"]
+            self.assertTrue(least < rate <= most, f"{name} {rate}")
+
+    def test_latencies_do_not_depend_on_the_run(self):
+        runs = [("--backend", "simd"), ("--slice", 1000), ("--group-width", 8),
+                ("--threads", 2, "--slice", 1000), ("--backend", "scalar")]
+        for name, cores in (("bus-8", 8), ("mempool-256", 64)):
+            chip = self.changed(name, cores={"latency": {
+                "float_arithmetic": 4, "integer_multiplication": 3, "double_arithmetic": 4.5}})
+            seen = []
+            for options in runs:
+                stats = self.run_on_chip(self.nbody, chip, cores, options=options)["chip"]
+                seen.append({key: stats[key] for key in (
+                    "cycles", "stack", "misses", "functions", "lines", "network", "per_core",
+                    "remarks")})
+            self.assertGreater(seen[0]["stack"]["dependence"], 1000)
+            for options, one in zip(runs[1:], seen[1:]):
+                for key, value in one.items():
+                    self.assertEqual(value, seen[0][key], f"{name} {options} {key}")
+
     def test_locks_exclude_each_other_in_simulated_time(self):
         rounds, length, cores = 20, 1000, 4
         alone = self.on_chip("tutorial-4", cores, "locks", rounds, length, 1, 0)["chip"]

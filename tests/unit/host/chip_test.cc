@@ -133,6 +133,12 @@ TEST_CASE("changes of a chip that mean nothing are refused by name") {
       {"mesh-1024,shared.size", "is no KEY=VALUE"},
       {"mesh-1024,", "is no KEY=VALUE"},
       {"mesh-1024,shared.size=", "is no KEY=VALUE"},
+      {"mesh-1024,cores.latency.other=0.5", "cores.latency: \"other\" is 0.5"},
+      {"mesh-1024,cores.latency.other=1001", "\"other\" must be at most 1000"},
+      {"mesh-1024,cores.latency.off_chip_memory=3",
+       "unknown key \"off_chip_memory\"; there are: control_flow, double_arithmetic"},
+      {"mesh-1024,cores.latency.off_chip_memory=3", "\"l1_data.hit_cycles\" says it"},
+      {"mesh-1024,cores.latency=3", "cores.latency: an object is expected"},
       {"shared.size=1M", "expected NAME or FILE"},
       {"mesh-1024,shared.ways=4,shared.ways=2", "shared.ways is given twice"},
       {"mesh-1023,shared.ways=4", "chips are bus-8, et-soc1, mempool-256, mesh-1024, tutorial-4"},
@@ -339,6 +345,47 @@ TEST_CASE("chains of misses cost the configured latency exactly") {
   Stream s(1);
   for (uint32_t i = 0; i < kLoads; ++i) s.load(0, uint64_t{i} * 4 * kLine);  // all of slice 0
   CHECK(cycles_of(s.run().totals.time) == kLoads * 115.0);
+}
+
+TEST_CASE("long hits of a core that never misses are hits") {
+  constexpr uint32_t kLoads = 1000;
+  constexpr double kHit = 1e5;  // more ticks, in all, than 32 bits hold
+  Stream s(1);
+  s.shape.l1_data->hit_cycles = kHit;
+  for (uint32_t i = 0; i <= kLoads; ++i) s.load(0, 0);
+  const ChipResult r = s.run();
+  CHECK(part(r, 0, Part::kL1) == kLoads * (kHit - 1));
+  CHECK(part(r, 0, Part::kCompute) == kLoads + 1);
+}
+
+TEST_CASE("a schedule waits for what instructions read, and what is left goes on behind it") {
+  using Insn = Pipeline::Insn;
+  // r1 = load; r2 = r1 * r3, 5 cycles; r4 = 1 cycle.
+  const Pipeline::Code code = {Insn{kCycle, 0, {0}, {{1, true, 3 * kCycle}}},
+                               Insn{kCycle, 1, {1, 3}, {{2, false, 5 * kCycle}}},
+                               Insn{kCycle, 2, {5}, {{4, false, kCycle}}}};
+  const Pipeline::Schedule alone = Pipeline::schedule(code, {}, 0);
+  const auto begin = [](const Pipeline::Schedule& s) {
+    std::vector<Ticks> cycles;
+    for (const Point& p : s.begin) cycles.push_back(p.at / kCycle);
+    return cycles;
+  };
+  CHECK(begin(alone) == std::vector<Ticks>{0, 3, 4, 5});
+  CHECK(alone.begin.back().stalls.l1 == 2 * kCycle);
+  CHECK(alone.begin.back().stalls.dependence == 0);
+  CHECK(alone.left == std::vector<Underway>{{2, false, 3 * kCycle}});
+  // r3 and r0 come from before: of the later one the wait is.
+  const std::vector<Underway> before = {{0, true, 2 * kCycle}, {3, false, 9 * kCycle}};
+  const Pipeline::Schedule behind = Pipeline::schedule(code, before, 0);
+  CHECK(begin(behind) == std::vector<Ticks>{2, 9, 10, 11});
+  CHECK(behind.begin.back().stalls.l1 == 2 * kCycle);
+  CHECK(behind.begin.back().stalls.dependence == 6 * kCycle);
+  // A jump between the two took some of that.
+  CHECK(begin(Pipeline::schedule(code, before, 4 * kCycle)) == std::vector<Ticks>{0, 5, 6, 7});
+  // What is written again is no longer waited for.
+  const Pipeline::Code again = {Insn{kCycle, 0, {}, {{3, false, kCycle}}},
+                                Insn{kCycle, 1, {3}, {}}};
+  CHECK(begin(Pipeline::schedule(again, before, 0)) == std::vector<Ticks>{0, 1, 2});
 }
 
 TEST_CASE("streams of all cores get the memory's bandwidth") {
