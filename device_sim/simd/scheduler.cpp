@@ -317,7 +317,9 @@ bool Scheduler::run_taken(size_t group, Worker& worker) {
     return false;
   if (!worker.runs.load(std::memory_order_relaxed)) worker.runs.store(true);
   const size_t events = worker.events.size();
-  const uint64_t used = run_in_slice(group, std::min(left, worker.turn_length), worker);
+  const uint64_t most = std::min(left, worker.turn_length);
+  const uint64_t used = seed_ != 0 || groups_.is_of_one() ? run_in_slice(group, most, worker)
+                                                          : run_by_steps(group, most, worker);
   Rest& rest = rests_[group];
   rest.used += used;
   if (after_turn_ != nullptr) (*after_turn_)(used);
@@ -331,6 +333,23 @@ bool Scheduler::run_taken(size_t group, Worker& worker) {
     clock_.look();
   }
   return true;
+}
+
+// A turn of lanes in lockstep.
+uint64_t Scheduler::run_by_steps(size_t group, uint64_t most, Worker& worker) {
+  TurnBySteps& turn = rests_[group].turn;
+  const uint64_t length = turn.length(most);
+  if (!turn.is_due()) {
+    const uint64_t used = run_in_slice(group, length, worker);
+    turn.note(used >= length, false, false);
+    return used;
+  }
+  const Neighbours before(groups_[group]);
+  const uint64_t used = run_in_slice(group, length, worker);
+  const bool is_full = used >= length;
+  turn.note(is_full, true,
+            is_full && TurnBySteps::is_far(before, Neighbours(groups_[group]), used));
+  return used;
 }
 
 uint64_t Scheduler::run_in_slice(size_t group, uint64_t instructions, Worker& worker) {
@@ -435,6 +454,7 @@ void Scheduler::describe_groups(Archive& a) {
     a(rest.until);
     a(rest.used);
     a(machine_.memory, rest.watch);
+    rest.turn.describe(a);
   }
 }
 
@@ -459,7 +479,8 @@ bool Scheduler::load(StateReader& in) {
     if (((g.runnable | g.waiting | g.active) & ~g.exists) || (g.runnable & g.waiting) ||
         (g.watchers & ~g.waiting) || g.turns.given < 0 || g.turns.given > kMaxDoublings ||
         g.turns.waits < 0 || g.turns.waits > kMaxShortDoublings || g.turns.lane >= kMaxLanes ||
-        !g.calls.is_sound() || rests_[i].state > Rest::State::kPolling)
+        !g.calls.is_sound() || rests_[i].state > Rest::State::kPolling ||
+        !rests_[i].turn.is_valid())
       return false;
   }
   return true;

@@ -15,6 +15,7 @@
 #include "device_sim/simd/block_counter.h"
 #include "device_sim/simd/groups.h"
 #include "device_sim/simd/pace.h"
+#include "device_sim/simd/turn_by_steps.h"
 #include "device_sim/simd/turn_of_many.h"
 
 namespace gpusim::simd {
@@ -77,6 +78,7 @@ class Scheduler {
     uint64_t used = 0;    // instructions of its last slice
     uint64_t synchronised = 0;  // instructions before it that synchronise, of a core alone
     Watch watch;          // kWord
+    TurnBySteps turn;
   };
   // What a host thread writes.
   struct alignas(64) Worker {
@@ -116,6 +118,7 @@ class Scheduler {
   bool run_taken(size_t group, Worker& worker);
   // Each returns the instructions that it took off the slice.
   uint64_t run_in_slice(size_t group, uint64_t instructions, Worker& worker);
+  uint64_t run_by_steps(size_t group, uint64_t most, Worker& worker);
   uint64_t run_apart(Group& group, uint64_t instructions, Worker& worker);
   uint64_t run_group(Group& group, uint64_t instructions, Worker& worker);
   template <class Archive>

@@ -26,7 +26,7 @@ static_assert(std::endian::native == std::endian::little, "checkpoints are littl
 
 constexpr char kMagic[8] = {'G', 'P', 'U', 'S', 'I', 'M', 'C', '\n'};
 // Raise it with every change of what sections hold.
-constexpr uint32_t kVersion = 10;
+constexpr uint32_t kVersion = 11;
 constexpr size_t kChunk = size_t{1} << 20;       // raw bytes
 constexpr size_t kFileBuffer = size_t{4} << 20;
 constexpr int kLevel = 1;  // fast: most of a checkpoint is memory with many equal words

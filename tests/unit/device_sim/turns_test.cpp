@@ -1,6 +1,7 @@
 // The policy by which lanes take turns, on lanes that are no more than a place each.
 #include "device_sim/core/turns.h"
 
+#include "device_sim/simd/turn_by_steps.h"
 #include "device_sim/simd/turn_of_many.h"
 
 #include <doctest/doctest.h>
@@ -175,4 +176,78 @@ TEST_CASE("turns of many cores are short while one of them has most of the work"
   CHECK(rounds > 16);
   turn.note(1024, {1024 * 300, 600}, kEven);
   CHECK(turn.length() == longest);
+}
+
+namespace {
+
+// A group whose slots hold base + lane * stride.
+struct Places {
+  explicit Places(uint32_t width = 64) {
+    group.width = width;
+    group.slot_count = 4;
+  }
+  void set(uint32_t slot, uint64_t base, uint64_t stride) {
+    group.kind[slot] = stride == 0 ? simd::kUniform : simd::kAffine;
+    group.base[slot] = base;
+    group.stride[slot] = stride;
+  }
+  simd::Group group;
+};
+
+// A turn of the group, after which its cores' elements of four bytes are `moved` bytes farther.
+// Returns how long it was.
+uint64_t run(simd::TurnBySteps& turn, Places& places, uint64_t moved, bool is_full = true) {
+  const uint64_t length = turn.length(4096);
+  const bool looks = turn.is_due();
+  const simd::Neighbours before(places.group);
+  places.set(1, places.group.base[1] + moved, 4);
+  const simd::Neighbours after(places.group);
+  turn.note(is_full, looks, looks && simd::TurnBySteps::is_far(before, after, length));
+  return length;
+}
+
+}  // namespace
+
+TEST_CASE("turns are short while neighbours step far over each other's elements") {
+  simd::TurnBySteps turn;
+  Places places;
+  const uint64_t far = uint64_t{1} << 24;
+  CHECK(run(turn, places, far) == 4096);
+  CHECK(run(turn, places, far) == 4096);  // looked at
+  for (int i = 0; i < 100; ++i) CHECK(run(turn, places, far) == 512);
+  SUBCASE("back to where it was is far, too") {
+    for (int i = 0; i < 100; ++i) CHECK(run(turn, places, 0 - far) == 512);
+  }
+  SUBCASE("until it waits") {
+    CHECK(run(turn, places, far, false) == 512);
+    CHECK(run(turn, places, far) == 4096);
+    CHECK(run(turn, places, far) == 4096);
+    CHECK(run(turn, places, far) == 512);
+  }
+  SUBCASE("until its steps are near, which is looked at now and then") {
+    int turns = 0;
+    while (run(turn, places, 512) == 512 && turns < 100) ++turns;
+    CHECK(turns > 0);
+    CHECK(turns <= 16);
+    for (int i = 0; i < 100; ++i) CHECK(run(turn, places, 4096) == 4096);
+  }
+}
+
+TEST_CASE("turns are long where nobody steps over neighbours' elements") {
+  constexpr uint64_t kTurn = 4096, kMoved = uint64_t{1} << 24;
+  const auto is_far = [](Places& places, uint32_t slot, uint64_t stride, uint64_t stride_after) {
+    places.set(slot, 1000, stride);
+    const simd::Neighbours before(places.group);
+    places.set(slot, 1000 + kMoved, stride_after);
+    return simd::TurnBySteps::is_far(before, simd::Neighbours(places.group), kTurn);
+  };
+  Places places;
+  CHECK(is_far(places, 2, 1, 1));
+  CHECK(is_far(places, 2, 8, 8));
+  CHECK_FALSE(is_far(places, 2, 0, 0));    // one value for all
+  CHECK_FALSE(is_far(places, 2, 64, 64));  // each core has a piece of its own
+  CHECK_FALSE(is_far(places, 2, 4, 8));    // another array
+  CHECK_FALSE(is_far(places, 3, 4, 0));
+  Places alone(1);
+  CHECK_FALSE(is_far(alone, 2, 4, 4));
 }
