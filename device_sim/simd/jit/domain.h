@@ -356,8 +356,8 @@ struct JitDomain {
   static V each_fma(Id id, const V& a, const V& b, const V& c) {
     V d;
     for (size_t h = 0; h < kRegs; ++h) {
-      d.r[h] = fresh();
-      isa().move(d.r[h], reg(c, h));
+      d.r[h] = c.is_konst ? reg(c, h) : fresh();
+      if (!c.is_konst) isa().move(d.r[h], c.r[h]);
       const auto x = reg(a, h), y = reg(b, h);
       isa().round_next();
       cc().emit(id, d.r[h], x, y);
