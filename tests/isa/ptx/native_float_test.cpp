@@ -255,3 +255,44 @@ TEST_CASE("arithmetic in loops: a register has one constant after the other") {
       "mov.b32 %k, 31; shr.s32 %k, %m, %k; add.s32 %r, %m, %k;",
       "b32", uint32_t{});
 }
+
+TEST_CASE("arithmetic in loops: integers") {
+  const uint64_t seed = std::random_device{}();
+  INFO("seed: ", seed);
+  std::mt19937_64 random(seed);
+  const auto check = [&]<class Bits>(const std::string& body, std::vector<Bits> in) {
+    CAPTURE(body);
+    compare(loop("{ " + body + " } //", 1, 8 * sizeof(Bits), "b64"), std::move(in));
+  };
+  // Numbers of every length, near powers of two, products and their neighbours.
+  const auto numbers = [&] {
+    std::vector<uint64_t> list(kThreads * kRounds * 3);
+    for (size_t i = 0; i < list.size(); ++i) {
+      const uint64_t x = random(), kind = random() % 8, least = random() % 5 - 2;
+      list[i] = kind < 4                        ? x >> random() % 64
+                : kind < 6                      ? (uint64_t{1} << random() % 64) + least
+                : kind == 6 || i < 2 * kThreads ? 0 - (x >> random() % 64)
+                                                : list[i - 1] * (x >> random() % 64) + least;
+    }
+    return list;
+  };
+  for (const char* op : {"div", "rem"})
+    for (const char* type : {"u64", "s64"})
+      check(fmt::format(".reg .b64 %i, %j; mov.b64 %i, %a; mov.b64 %j, %b; {}.{} %r, %i, %j;", op,
+                        type),
+            numbers());
+  check(".reg .b64 %i; mov.b64 %i, %a; div.s64 %r, %i, -7;", numbers());
+  check(".reg .b64 %i; mov.b64 %i, %a; div.u64 %r, 0x123456789abcdef, %i;", numbers());
+  for (const char* body :
+       {"clz.b64 %o, %i;", "mov.b64 {%l, %h}, %i; clz.b32 %o, %l;", "bfind.u64 %o, %i;",
+        "bfind.shiftamt.s64 %o, %i;", "mov.b64 {%l, %h}, %i; bfind.s32 %o, %h;",
+        "mov.b64 {%l, %h}, %i; mov.b64 {%k, %h}, %j; prmt.b32 %o, %l, %h, %k;",
+        "mov.b64 {%l, %h}, %i; and.b32 %l, %l, 63; bmsk.clamp.b32 %o, %l, %h;",
+        "mov.b64 {%l, %h}, %i; and.b32 %h, %h, 63; bmsk.clamp.b32 %o, %l, %h;",
+        "mov.b64 {%l, %h}, %i; and.b32 %l, %l, 63; and.b32 %h, %h, 63; bmsk.clamp.b32 %o, %l, %h;",
+        "mov.b64 {%l, %h}, %i; bmsk.wrap.b32 %o, %l, %h;"})
+    check(fmt::format(".reg .b64 %i, %j; .reg .b32 %o, %l, %h, %k; mov.b64 %i, %a; "
+                      "mov.b64 %j, %b; {} cvt.u64.u32 %r, %o;",
+                      body),
+          numbers());
+}
