@@ -45,9 +45,11 @@ void div(Emitter& e, I i) { arithmetic(e, i, Op::fdiv32, Op::fdiv64); }
 void fma(Emitter& e, I i) { arithmetic(e, i, Op::fma32, Op::fma64); }
 void sqrt(Emitter& e, I i) { arithmetic(e, i, Op::fsqrt32, Op::fsqrt64); }
 
-// The approximations of doubles that flush look at the upper word alone, and give no other:
-// nearest.
+// The approximations of doubles that flush look at the upper word alone, and give no other: the
+// nearest, and one NaN.
 constexpr uint64_t kUpperWord = 0xffffffff00000000, kHalfOfUpperWord = 0x80000000;
+constexpr uint64_t kUpperNan = 0x7fffffff00000000;
+constexpr uint16_t kUnordered = 1 << 0b0011;
 bool is_of_upper_words(I i) { return i.type().bits == 64 && i.has("approx") && i.has("ftz"); }
 Slot upper_word(Emitter& e, Slot a) {
   const Slot upper = e.temp();
@@ -55,8 +57,11 @@ Slot upper_word(Emitter& e, Slot a) {
   return upper;
 }
 void to_upper_word(Emitter& e, Slot d, Slot result) {
+  const Slot flags = e.temp();
+  e.fp(Op::fcmp, Emitter::kExact, flags, result, result, 0, static_cast<uint8_t>(FpFormat::kF64));
   e.b.addi64(result, result, kHalfOfUpperWord);
-  e.b.andi64(d, result, kUpperWord);
+  e.b.andi64(result, result, kUpperWord);
+  e.b.csel64(d, e.konst(kUpperNan), result, flags, kUnordered);
 }
 
 void rcp(Emitter& e, I i) {
