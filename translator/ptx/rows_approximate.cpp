@@ -231,7 +231,6 @@ void tanh(Emitter& e, I i) {
 void of_halves(Emitter& e, I i) {
   const bool is_bfloat = i.has("bf16") || i.has("bf16x2"), is_ex2 = i.base == "ex2";
   const bool is_pair = i.has("f16x2") || i.has("bf16x2");
-  const auto format = is_bfloat ? FpFormat::kF32 : FpFormat::kF16;
   const auto aux = [](FpFormat from, FpFormat to) {
     return static_cast<uint8_t>(static_cast<int>(from) | static_cast<int>(to) << 2);
   };
@@ -243,7 +242,8 @@ void of_halves(Emitter& e, I i) {
     const Slot r = result[half], x = e.temp(), t = e.temp();
     e.b.ubfx(x, word, 0xffff, static_cast<uint8_t>(16 * half));
     if (is_bfloat) e.b.lsli64(x, x, 16);
-    e.fp(Op::fconvert, e.state(i), x, x, 0, 0, aux(format, FpFormat::kF64));
+    if (!is_bfloat) e.fp(Op::fconvert, e.state(i), x, x, 0, 0, aux(FpFormat::kF16, FpFormat::kF32));
+    e.fp(Op::fconvert, e.state(i), x, x, 0, 0, kWiden);
     const Slot flags = compare(e, x, x);
     if (is_ex2)
       power_of_two(e, r, x);

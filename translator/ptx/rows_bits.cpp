@@ -260,7 +260,7 @@ void prmt(Emitter& e, I i) {
   uint64_t mode = 0;
   for (size_t k = 0; k < std::size(kPermutations); ++k)
     if (i.has(kPermutations[k])) mode = k + 1;
-  if (!selector || mode != 0) {
+  if (mode != 0) {
     const Slot a = e.src(i.operands[1], t), b = e.src(i.operands[2], t),
                c = e.src(i.operands[3], t);
     e.b.help3(e.dst(i.operands[0]), a, b, c, mode, 0, helper_number(Helper3::permute_bytes));
@@ -270,6 +270,21 @@ void prmt(Emitter& e, I i) {
   e.b.add_lsl64(pair, a, b, 32);
   const Slot byte = e.temp(), sum = e.temp();
   e.b.konst(sum, 0);
+  if (!selector) {
+    const Slot c = e.src(i.operands[3], t), from = e.temp(), sign = e.temp();
+    for (unsigned k = 0; k < 4; ++k) {
+      e.b.ubfx(from, c, 7, static_cast<uint8_t>(4 * k));
+      e.b.lsli64(from, from, 3);
+      e.b.lsr64(byte, pair, from);
+      e.b.sbf64(sign, byte, 56, 63);  // of the byte's top bit
+      e.b.ubfx(from, c, 1, static_cast<uint8_t>(4 * k + 3));
+      e.b.sel_cmpi(byte, byte, sign, from, 0, kEqual64);
+      e.b.andi64(byte, byte, 255);
+      e.b.add_lsl64(sum, sum, byte, 8 * k);
+    }
+    e.b.mov(e.dst(i.operands[0]), sum);
+    return;
+  }
   for (unsigned k = 0; k < 4; ++k) {
     const unsigned digit = *selector >> 4 * k & 15;
     const auto from = static_cast<uint8_t>(8 * (digit & 7));
@@ -286,7 +301,18 @@ void prmt(Emitter& e, I i) {
 
 void bmsk(Emitter& e, I i) {
   const Slot a = e.src(i.operands[1], i.type()), b = e.src(i.operands[2], i.type());
-  e.b.help2(e.dst(i.operands[0]), a, b, i.has("clamp"), 0, helper_number(Helper2::bit_mask));
+  const Slot position = e.temp(), length = e.temp(), mask = e.temp();
+  if (i.has("clamp")) {
+    limit(e, position, a, 32);
+    limit(e, length, b, 32);
+  } else {
+    e.b.andi64(position, a, 31);
+    e.b.andi64(length, b, 31);
+  }
+  e.b.lsl64(mask, kOneSlot, length);
+  e.b.addi64(mask, mask, ~uint64_t{0});
+  e.b.lsl64(mask, mask, position);
+  e.b.andi64(e.dst(i.operands[0]), mask, ones(32));
 }
 
 // The low bits of a, b of them, extended. Clamped, 32 and more leave a as it is; else b is taken

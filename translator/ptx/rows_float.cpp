@@ -45,9 +45,33 @@ void div(Emitter& e, I i) { arithmetic(e, i, Op::fdiv32, Op::fdiv64); }
 void fma(Emitter& e, I i) { arithmetic(e, i, Op::fma32, Op::fma64); }
 void sqrt(Emitter& e, I i) { arithmetic(e, i, Op::fsqrt32, Op::fsqrt64); }
 
+// The approximations of doubles that flush look at the upper word alone, and give no other: the
+// nearest, and one NaN.
+constexpr uint64_t kUpperWord = 0xffffffff00000000, kHalfOfUpperWord = 0x80000000;
+constexpr uint64_t kUpperNan = 0x7fffffff00000000;
+constexpr uint16_t kUnordered = 1 << 0b0011;
+bool is_of_upper_words(I i) { return i.type().bits == 64 && i.has("approx") && i.has("ftz"); }
+Slot upper_word(Emitter& e, Slot a) {
+  const Slot upper = e.temp();
+  e.b.andi64(upper, a, kUpperWord);
+  return upper;
+}
+void to_upper_word(Emitter& e, Slot d, Slot result) {
+  const Slot flags = e.temp();
+  e.fp(Op::fcmp, Emitter::kExact, flags, result, result, 0, static_cast<uint8_t>(FpFormat::kF64));
+  e.b.addi64(result, result, kHalfOfUpperWord);
+  e.b.andi64(result, result, kUpperWord);
+  e.b.csel64(d, e.konst(kUpperNan), result, flags, kUnordered);
+}
+
 void rcp(Emitter& e, I i) {
   const Type t = i.type();
   const Slot a = e.src(i.operands[1], t), one = e.konst(t.bits == 64 ? kOneF64 : kOneF32);
+  if (is_of_upper_words(i)) {
+    const Slot result = e.temp();
+    e.fp(Op::fdiv64, e.state(i), result, one, upper_word(e, a));
+    return to_upper_word(e, e.dst(i.operands[0]), result);
+  }
   e.fp(t.bits == 64 ? Op::fdiv64 : Op::fdiv32, e.state(i), e.dst(i.operands[0]), one, a);
 }
 
@@ -61,8 +85,11 @@ void rsqrt(Emitter& e, I i) {
   const Slot a = e.src(i.operands[1], t), root = e.temp(), one = e.konst(kOneF64);
   const Slot state = e.state(i);
   if (t.bits == 64) {
-    e.fp(Op::fsqrt64, state, root, a);
-    e.fp(Op::fdiv64, state, e.dst(i.operands[0]), one, root);
+    const bool is_short = is_of_upper_words(i);
+    e.fp(Op::fsqrt64, state, root, is_short ? upper_word(e, a) : a);
+    const Slot result = is_short ? e.temp() : e.dst(i.operands[0]);
+    e.fp(Op::fdiv64, state, result, one, root);
+    if (is_short) to_upper_word(e, e.dst(i.operands[0]), result);
     return;
   }
   e.fp(Op::fconvert, state, root, a, 0, 0, convert_aux(FpFormat::kF32, FpFormat::kF64));

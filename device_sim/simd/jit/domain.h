@@ -8,10 +8,14 @@
 // checks that it does and otherwise computes the micro-op lane by lane (Emitter::cold).
 #pragma once
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "device_sim/simd/jit/emitter.h"
+#include "device_sim/uir/fp_aux.h"
 #include "device_sim/uir/scalar_domain.h"
+#include "device_sim/uir/semantics_int.h"
 
 namespace gpusim::simd {
 
@@ -281,7 +285,14 @@ struct JitDomain {
     return true;
   }
   template <class F, class... A>
-  static V map(F, V a, A...) { return unsupported(a); }
+  static V map(F, V a, A... others) {
+    if constexpr (kWide && std::is_same_v<F, sem::CountLeadingZeros>) return leading_zeros(a);
+    else if constexpr (kWide && std::is_same_v<F, sem::DivideUnsigned>)
+      return quotient64(a, others...);
+    else if constexpr (kWide && std::is_same_v<F, sem::DivideSigned>)
+      return signed_quotient64(a, others...);
+    else return unsupported(a);
+  }
   template <class F, class... A>
   static V map_state(M where, V otherwise, F, V&, A...) {
     if (where.is_konst) return where.k ? unsupported(otherwise) : otherwise;
@@ -343,6 +354,72 @@ struct JitDomain {
   template <class T> static V fdiv(V a, V b) {
     return float_op<T>(x86::Inst::kIdVdivps, x86::Inst::kIdVdivpd, a, b);
   }
+  static V of_double(double x) { return konst(std::bit_cast<uint64_t>(x)); }
+  // By the exponent of the upper 32 bits, or of the lower ones if there are none.
+  static V leading_zeros(V a) {
+    const V upper = shr(a, 32);
+    const M is_low = eq(upper, konst(0));
+    const V part = select(is_low, and_(a, konst(0xffffffff)), upper);
+    const V number = fsub<double>(or_(part, of_double(0x1p52)), of_double(0x1p52));
+    const V exponent = shr(number, 52);
+    const V zeros = sub(select(is_low, konst(1023 + 63), konst(1023 + 31)), exponent);
+    return select(eq(exponent, konst(0)), konst(64), zeros);
+  }
+  // Unsigned words of 64 bits as the nearest doubles, and doubles below 2^52, or whole ones up to
+  // 2^64, cut off.
+  static V to_double(V a) {
+    const V upper = or_(shr(a, 32), of_double(0x1p84));
+    const V lower = or_(and_(a, konst(0xffffffff)), of_double(0x1p52));
+    return fadd<double>(fsub<double>(upper, of_double(0x1p84 + 0x1p52)), lower);
+  }
+  static V cut_small(V a) {
+    const V whole = fround<double>(a, FpRounding::kZero);
+    return and_(fadd<double>(whole, of_double(0x1p52)), konst((uint64_t{1} << 52) - 1));
+  }
+  static V cut(V a) {
+    const V upper = fround<double>(fmul<double>(a, of_double(0x1p-32)), FpRounding::kZero);
+    const V lower = fma<double>(upper, of_double(-0x1p32), a);
+    return add(shl(cut_small(upper), 32), cut_small(lower));
+  }
+  // With the sign that `s`, all ones or zeros, says.
+  static V signed_by(V a, V s) { return sub(xor_(a, s), s); }
+  // a / b, unsigned; 0 if b is 0. A quotient of doubles is wrong by 2^-51 of it and 1 at most, and
+  // what it leaves of a, divided again, by 1. Then the remainder lies between -2 b and 2 b.
+  static V quotient64(V a, V b) {
+    const M is_large = m_not(lt_u(b, konst(uint64_t{1} << 62)));
+    const V of_large = few_times(a, b);
+    b = select(is_large, konst(1), b);
+    const V divisor = to_double(b);
+    V q = cut(fdiv<double>(to_double(a), divisor));
+    V rest = sub(a, mul(q, b));
+    const V sign = sar(rest, 63);
+    const V more =
+        signed_by(cut_small(fdiv<double>(to_double(signed_by(rest, sign)), divisor)), sign);
+    q = add(q, more);
+    rest = sub(rest, mul(more, b));
+    for (int k = 0; k < 2; ++k) {
+      const V below = sar(rest, 63);
+      q = add(q, below);
+      rest = add(rest, and_(below, b));
+    }
+    q = select(lt_s(rest, b), q, add(q, konst(1)));
+    return select(is_large, of_large, select(eq(b, konst(0)), konst(0), q));
+  }
+  // How many times a has b, which is 2^62 at least.
+  static V few_times(V a, V b) {
+    V q = konst(0);
+    for (int k = 0; k < 3; ++k) {
+      const M has = m_not(lt_u(a, b));
+      q = select(has, konst(static_cast<uint64_t>(k) + 1), q);
+      a = select(has, sub(a, b), a);
+    }
+    return q;
+  }
+  static V signed_quotient64(V a, V b) {
+    const V sign_a = sar(a, 63), sign_b = sar(b, 63);
+    const V q = quotient64(signed_by(a, sign_a), signed_by(b, sign_b));
+    return signed_by(q, xor_(sign_a, sign_b));
+  }
   static V each_sqrt(Id id, const V& a) {
     const auto emit = [id](auto... x) {
       isa().round_next();
@@ -356,8 +433,8 @@ struct JitDomain {
   static V each_fma(Id id, const V& a, const V& b, const V& c) {
     V d;
     for (size_t h = 0; h < kRegs; ++h) {
-      d.r[h] = fresh();
-      isa().move(d.r[h], reg(c, h));
+      d.r[h] = c.is_konst ? reg(c, h) : fresh();
+      if (!c.is_konst) isa().move(d.r[h], c.r[h]);
       const auto x = reg(a, h), y = reg(b, h);
       isa().round_next();
       cc().emit(id, d.r[h], x, y);

@@ -191,7 +191,8 @@ class QuietFloat {
       case Op::fconvert:
         if (!kSingle) return std::nullopt;
         if (u.aux == kFloatToDouble) {
-          (void)D::all(is_number(x));
+          // The machine, too, keeps a NaN's sign and payload, and makes it quiet.
+          if (softfloat::has_canonical_nan<softfloat::F64>(state_)) (void)D::all(is_number(x));
           return D::widened(flushed(x));
         }
         if (u.aux == kDoubleToFloat) return rounded(narrowed(x));

@@ -4,6 +4,8 @@
 
 #include <bit>
 #include <cstddef>
+#include <optional>
+#include <vector>
 
 #include "device_sim/simd/jit/lower.h"
 #include "device_sim/simd/jit/side_emitter.h"
@@ -35,6 +37,7 @@ class Translation : private SideEmitter<Isa> {
       : Accesses(trace, calls, isa) {
     for (const Step& s : trace.steps)
       if (info_of(s.uop).fp_state) fp_states_[s.uop.e] = true;
+    note_constants();
   }
 
   bool run() {
@@ -244,7 +247,8 @@ class Translation : private SideEmitter<Isa> {
           break;
         fp |= info.fp_state;
       }
-      for (int k = 0; k < sources.count; ++k) read[sources.slot[k]] = true;
+      for (int k = 0; k < sources.count; ++k)
+        if (!constants_[i].has[k]) read[sources.slot[k]] = true;
       if (is_store(shape_of(u)) || side == Side::kInside) read[u.d] = true;
       if (info.d.writes) written[u.d] = changed[u.d] = true;
       end = i + 1;
@@ -265,6 +269,31 @@ class Translation : private SideEmitter<Isa> {
       if (info_of(uop(j)).d.writes && uop(j).d == uop(i).d)
         return step(j).side == Side::kNone && uop(j).op == Op::konst && uop(j).imm == uop(i).imm;
     return false;
+  }
+  // Which sources of vector steps are what a constant step of the trace wrote: these do not read the
+  // slot, so that it may have other constants for later steps of the segment. Conditions on
+  // constants are decided on 64 bits, which integers in 32-bit lanes do not have.
+  void note_constants() {
+    constants_.resize(trace_.steps.size());
+    std::array<std::optional<uint64_t>, 256> known;
+    for (size_t i = 0; i < trace_.steps.size(); ++i) {
+      const Uop& u = uop(i);
+      const ShapeInfo info = info_of(u);
+      const Sources sources = sources_of(u);
+      if (is_vector(i) && !is_load(shape_of(u)) && !is_store(shape_of(u)) &&
+          (info.fp_state || !plan(i).narrow))
+        for (int k = 0; k < sources.count; ++k) {
+          const std::optional<uint64_t>& value = known[sources.slot[k]];
+          if (!value || plan(i).source_kind[k] != kUniform) continue;
+          constants_[i].has[k] = true;
+          constants_[i].value[k] = *value;
+        }
+      if (info.fp_state) known[u.e].reset();
+      if (!info.d.writes) continue;
+      known[u.d].reset();
+      if (u.op == Op::konst && step(i).side == Side::kNone && plan(i).method == Method::kUniform)
+        known[u.d] = u.imm;
+    }
   }
   // A slot that some step has as its floating-point state.
   bool is_fp_state(Slot slot) const { return fp_states_[slot]; }
@@ -387,7 +416,8 @@ class Translation : private SideEmitter<Isa> {
       const Sources sources = sources_of(u);
       // Addresses of consecutive elements are read before the loop.
       if ((!is_load(shape) && !is_store(shape)) || plan(i).scattered)
-        for (int k = 0; k < sources.count; ++k) reads(sources.slot[k], plan(i).source_kind[k]);
+        for (int k = 0; k < sources.count; ++k)
+          if (!constants_[i].has[k]) reads(sources.slot[k], plan(i).source_kind[k]);
       if (is_store(shape) || step(i).side == Side::kInside) reads(u.d, plan(i).d_kind);
       if (info_of(u).d.writes) {
         typename Chunk<Isa>::Row& r = chunk_->rows[u.d];
@@ -420,6 +450,7 @@ class Translation : private SideEmitter<Isa> {
     }
     for (int k = 0; k < sources.count; ++k) {
       const Slot s = sources.slot[k];
+      if (constants_[i].has[k]) continue;
       if (is_compact(p.source_kind[k]) && p.need_words[k] && !written_before(begin, i, s))
         check_words(s, p.source_kind[k], p.need_words[k], exit);
     }
@@ -463,7 +494,10 @@ class Translation : private SideEmitter<Isa> {
     const Sources sources = sources_of(u);
     std::array<V, 4> operand;
     for (int k = 0; k < sources.count; ++k)
-      operand[static_cast<size_t>(k)] = chunk_->template get<D>(sources.slot[k], plan(i).source_kind[k]);
+      operand[static_cast<size_t>(k)] =
+          constants_[i].has[k]
+              ? D::konst(constants_[i].value[k])
+              : chunk_->template get<D>(sources.slot[k], plan(i).source_kind[k]);
     if (info_of(u).ends_block) {
       const typename D::M taken = lower_branch<D>(u, operand[0], operand[1]);
       if (step(i).side == Side::kNone) return emit_taken<D>(taken);
@@ -565,6 +599,12 @@ class Translation : private SideEmitter<Isa> {
   }
 
 
+  // Of a step's sources, in the order of sources_of().
+  struct Constants {
+    std::array<bool, 4> has{};
+    std::array<uint64_t, 4> value{};
+  };
+  std::vector<Constants> constants_;   // by step
   std::array<bool, 256> fp_states_{};  // slots
   x86::Mem cold_frame_;
   x86::Gp taken_;  // of the segment being emitted

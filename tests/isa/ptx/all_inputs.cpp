@@ -1,199 +1,437 @@
 // Approximate functions of one operand, on all 2^32 inputs or every n-th, against the bounds that
 // the PTX ISA publishes (9.7.3, "Floating Point Instructions"): f32, and of f64 the upper words.
 //   ptx_all_inputs [STEP [OPCODE]]      STEP: 1 takes all inputs; OPCODE: of that one alone
+//
+// The exact value is computed in double for many inputs at once; where that does not settle
+// whether a result is the nearest float, or within its bound, libm's function of one double does.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "device_sim/base/error.h"
 #include "host/ptx/engine.h"
+#include "tests/isa/ptx/vector_math.h"
 
 namespace gpusim::ptx {
 namespace {
 
-constexpr double kSmallestNormal = 0x1p-126, kSmallest = 0x1p-149, kLargest = 0x1.fffffep127;
-constexpr double kNoBound = 2;  // of what lies between -1 and 1
+constexpr double kLargest = 0x1.fffffep127;
 constexpr double kPi = 3.14159265358979323846;
+constexpr size_t kBatch = 1024;
 
-struct Bounds {
-  double relative = 0, absolute = 0, ulps = 0;  // the sum of them is allowed
+// Four doubles, and the same text for one.
+using Four [[gnu::vector_size(32)]] = double;
+using FourFloats [[gnu::vector_size(16)]] = float;
+using FourBits [[gnu::vector_size(32)]] = int64_t;
+
+// Each function: its name, the exact value of one and of kBatch doubles, and how far from it the
+// published bound lets a result lie, of which `size` is the magnitude and `ulp` the last place.
+struct Reciprocal {
+  static constexpr const char* kName = "rcp";
+  static double exact(double x) { return 1 / x; }
+  static void exact_batch(const double* x, double* y) {
+    for (size_t i = 0; i < kBatch; ++i) y[i] = 1 / x[i];
+  }
+  template <class T>
+  static T most(T, T, T ulp) {
+    return ulp;
+  }
 };
-struct Function {
-  const char* name;
-  double (*exact)(double);
-  Bounds (*bounds)(double x);
-  bool has_plain = true;  // a form without .ftz
-  bool has_flushing = true;
-  bool is_f64 = false;
+struct Root {
+  static constexpr const char* kName = "sqrt";
+  static double exact(double x) { return std::sqrt(x); }
+  static void exact_batch(const double* x, double* y) {
+    for (size_t i = 0; i < kBatch; ++i) y[i] = std::sqrt(x[i]);
+  }
+  template <class T>
+  static T most(T, T size, T) {
+    return size * 0x1p-23;
+  }
+};
+struct ReciprocalRoot {
+  static constexpr const char* kName = "rsqrt";
+  static double exact(double x) { return 1 / std::sqrt(x); }
+  static void exact_batch(const double* x, double* y) {
+    for (size_t i = 0; i < kBatch; ++i) y[i] = 1 / std::sqrt(x[i]);
+  }
+  template <class T>
+  static T most(T, T size, T) {
+    return size * 0x1.125fbee250669p-23;  // 2^-22.9
+  }
+};
+struct PowerOfTwo {
+  static constexpr const char* kName = "ex2";
+  static double exact(double x) { return std::exp2(x); }
+  // Floats end before 2^200 and 2^-200, beyond which vectors of libmvec become slow.
+  static void exact_batch(const double* x, double* y) {
+    std::array<double, kBatch> near;
+    for (size_t i = 0; i < kBatch; ++i) near[i] = x[i] < -200 ? -200 : x[i] > 200 ? 200 : x[i];
+    exp2_of_many(near.data(), y, kBatch);
+  }
+  template <class T>
+  static T most(T, T, T ulp) {
+    return 2 * ulp;
+  }
+};
+struct Logarithm {
+  static constexpr const char* kName = "lg2";
+  static double exact(double x) { return std::log2(x); }
+  static void exact_batch(const double* x, double* y) { log2_of_many(x, y, kBatch); }
+  template <class T>
+  static T most(T x, T size, T) {
+    return ((x > 0.5) & (x < 2)) ? T{} + 0x1p-22 : size * 0x1p-22;
+  }
+};
+// Beyond 100 pi nothing is published: zero then stands for the sine, which is at most 1 from it.
+template <double (*f)(double), void (*of_many)(const double*, double*, size_t)>
+struct Wave {
+  static constexpr double kEnd = 100 * kPi;
+  static double exact(double x) { return std::fabs(x) <= kEnd ? f(x) : x - x; }
+  static void exact_batch(const double* x, double* y) {
+    if (std::any_of(x, x + kBatch, [](double e) { return std::fabs(e) <= kEnd; }))
+      of_many(x, y, kBatch);
+    for (size_t i = 0; i < kBatch; ++i) y[i] = std::fabs(x[i]) <= kEnd ? y[i] : x[i] - x[i];
+  }
+  template <class T>
+  static auto is_published(T x) {
+    return (x <= kEnd) & (x >= -kEnd);
+  }
+  template <class T>
+  static T most(T x, T, T) {
+    const T beyond = is_published(x) ? T{} + 0x1.3b2c47bff832cp-15 : T{} + 1;  // 2^-14.7
+    const auto is_first = (x <= 2 * kPi) & (x >= -2 * kPi);
+    return is_first ? T{} + 0x1.6a09e667f3bcdp-21 : beyond;  // 2^-20.5
+  }
+};
+struct Sine : Wave<std::sin, sin_of_many> {
+  static constexpr const char* kName = "sin";
+};
+struct Cosine : Wave<std::cos, cos_of_many> {
+  static constexpr const char* kName = "cos";
+};
+struct HyperbolicTangent {
+  static constexpr const char* kName = "tanh";
+  static double exact(double x) { return std::tanh(x); }
+  static void exact_batch(const double* x, double* y) { tanh_of_many(x, y, kBatch); }
+  template <class T>
+  static T most(T, T size, T) {
+    return size * 0x1p-11;
+  }
+};
+template <class Base>
+struct OfDouble : Base {
+  template <class T>
+  static T most(T, T size, T) {
+    return size * 0x1p-20;
+  }
 };
 
-Bounds of_sine(double x) {
-  const double size = std::fabs(x);
-  if (size <= 2 * kPi) return {.absolute = std::exp2(-20.5)};
-  if (size <= 100 * kPi) return {.absolute = std::exp2(-14.7)};
-  return {.absolute = kNoBound};  // nothing is published
+template <class Function, class T>
+auto is_published(T x) {
+  if constexpr (requires { Function::is_published(x); })
+    return Function::is_published(x);
+  else
+    return x == x;
 }
 
-const Function kFunctions[] = {
-    {"rcp", [](double x) { return 1 / x; }, [](double) { return Bounds{.ulps = 1}; }},
-    {"sqrt", [](double x) { return std::sqrt(x); },
-     [](double) { return Bounds{.relative = 0x1p-23}; }},
-    {"rsqrt", [](double x) { return 1 / std::sqrt(x); },
-     [](double) { return Bounds{.relative = std::exp2(-22.9)}; }},
-    {"ex2", [](double x) { return std::exp2(x); }, [](double) { return Bounds{.ulps = 2}; }},
-    {"lg2", [](double x) { return std::log2(x); },
-     [](double x) {
-       return x > 0.5 && x < 2 ? Bounds{.absolute = 0x1p-22} : Bounds{.relative = 0x1p-22};
-     }},
-    {"sin", [](double x) { return std::sin(x); }, of_sine},
-    {"cos", [](double x) { return std::cos(x); }, of_sine},
-    {"tanh", [](double x) { return std::tanh(x); },
-     [](double) { return Bounds{.relative = 0x1p-11}; }, true, false},
-    {"rcp", [](double x) { return 1 / x; }, [](double) { return Bounds{.relative = 0x1p-20}; },
-     false, true, true},
-    {"rsqrt", [](double x) { return 1 / std::sqrt(x); },
-     [](double) { return Bounds{.relative = 0x1p-20}; }, false, true, true},
+struct F32 {
+  using Bits = uint32_t;
+  using Number = float;
+  static constexpr const char* kName = "f32";
+  static constexpr bool kIsF32 = true;
+  static constexpr double kSmallestNormal = 0x1p-126, kSmallest = 0x1p-149;
+  static double input(uint32_t word) { return std::bit_cast<float>(word); }
+  static FourFloats load(const uint32_t* bits) {
+    FourFloats x;
+    std::memcpy(&x, bits, sizeof x);
+    return x;
+  }
+};
+struct F64 {
+  using Bits = uint64_t;
+  using Number = double;
+  static constexpr const char* kName = "f64";
+  static constexpr bool kIsF32 = false;
+  static constexpr double kSmallestNormal = 0x1p-1022, kSmallest = 0x1p-1074;
+  static double input(uint32_t word) { return std::bit_cast<double>(uint64_t{word} << 32); }
+  static Four load(const uint64_t* bits) {
+    Four x;
+    std::memcpy(&x, bits, sizeof x);
+    return x;
+  }
 };
 
-std::string opcode(const Function& f, bool is_flushing) {
-  return fmt::format("{}.approx{}.{}", f.name, is_flushing ? ".ftz" : "", f.is_f64 ? "f64" : "f32");
+enum class Form : uint8_t { kPlain, kFlushing };
+
+struct Sum {
+  std::string opcode;
+  uint64_t inputs = 0, wrong = 0, not_nearest = 0;
+  double ulps = 0, share = 0;  // the largest error: in units of the last place, of its bound
+  std::string example;
+
+  void add(const Sum& other) {
+    inputs += other.inputs;
+    wrong += other.wrong;
+    not_nearest += other.not_nearest;
+    ulps = std::max(ulps, other.ulps);
+    share = std::max(share, other.share);
+    if (example.empty()) example = other.example;
+  }
+};
+
+template <class Type>
+double flushed(double x) {
+  return std::fabs(x) < Type::kSmallestNormal ? std::copysign(0.0, x) : x;
 }
 
-// out[i] = f(base + i * step), words or upper words.
-std::string kernel_text(const Function& f, bool is_flushing) {
-  const std::string body =
-      f.is_f64 ? fmt::format("mov.b64 %d, {{0, %x}};\n{} %d, %d;\nst.global.f64 [%o], %d;\n",
-                             opcode(f, is_flushing))
-               : fmt::format("mov.b32 %f, %x;\n{} %f, %f;\nst.global.f32 [%o], %f;\n",
-                             opcode(f, is_flushing));
-  return ".version 9.0\n.target sm_80\n.address_size 64\n"
-         ".visible .entry k(.param .u64 out, .param .u32 base, .param .u32 step) {\n"
-         ".reg .b32 %x, %t, %c, %s;\n.reg .b64 %o;\n.reg .f32 %f;\n.reg .f64 %d;\n"
-         "mov.u32 %t, %tid.x;\nmov.u32 %c, %ctaid.x;\nmad.lo.u32 %t, %c, 256, %t;\n"
-         "ld.param.u32 %x, [base];\nld.param.u32 %s, [step];\nmad.lo.u32 %x, %t, %s, %x;\n"
-         "ld.param.u64 %o, [out];\nmad.wide.u32 %o, %t, " +
-         std::string(f.is_f64 ? "8" : "4") + ", %o;\n" + body + "ret;\n}\n";
+// The unit of the last place of a float.
+template <class Type, class T>
+T ulp_of(T size) {
+  using Bits = std::conditional_t<std::is_same_v<T, double>, int64_t, FourBits>;
+  const T ulp = std::bit_cast<T>(std::bit_cast<Bits>(size) & int64_t{0x7ff} << 52) * 0x1p-23;
+  return ulp > Type::kSmallest ? ulp : T{} + Type::kSmallest;
 }
 
-double flushed(double x, double smallest) {
-  return std::fabs(x) < smallest ? std::copysign(0.0, x) : x;
+// Half a unit may be lost to the format below its smallest normal number.
+template <class Function, class Type, class T>
+T most_of(T x, T size) {
+  return Function::most(x, size, ulp_of<Type>(size)) + Type::kSmallest / 2;
 }
 
 // Whether `got` is a right answer to `want`, the exact one of x; f64: numbers keep their range
 // here, floats have their own.
-bool fits(const Function& f, bool is_flushing, double x, double want, double got) {
-  const double smallest_normal = f.is_f64 ? 0x1p-1022 : kSmallestNormal;
+template <class Function, class Type>
+bool fits(Form form, double x, double want, double got) {
   if (std::isnan(want)) return std::isnan(got);
   if (std::isnan(got)) return false;
+  const bool is_zero = got == 0 && is_published<Function>(x);
+  if (is_zero && std::signbit(got) != std::signbit(want)) return false;
   const double size = std::fabs(want);
   if (std::isinf(want)) return got == want;
-  // Half a unit of the last place may be lost to the format below its smallest normal number.
-  const double smallest = f.is_f64 ? 0x1p-1074 : kSmallest;
-  const double ulp = std::max(smallest, std::ldexp(1.0, std::ilogb(std::max(size, 1e-300)) - 23));
-  const Bounds b = f.bounds(x);
-  const double most = b.relative * size + b.absolute + b.ulps * ulp + smallest / 2;
-  if (!f.is_f64 && size + most > kLargest && std::isinf(got))
+  const double most = most_of<Function, Type>(x, size);
+  if (Type::kIsF32 && size + most > kLargest && std::isinf(got))
     return std::signbit(got) == std::signbit(want);
-  if (is_flushing && size - most < smallest_normal && got == 0) return true;
+  if (form == Form::kFlushing && size - most < Type::kSmallestNormal && got == 0) return true;
   return std::fabs(got - want) <= most;
 }
 
-struct Sum {
-  uint64_t inputs = 0, wrong = 0, not_nearest = 0;
-  std::string example;
+bool any(FourBits x) { return (x[0] | x[1] | x[2] | x[3]) != 0; }
+
+Four absolute(Four x) {
+  return std::bit_cast<Four>(std::bit_cast<FourBits>(x) & ~(int64_t{1} << 63));
+}
+
+// Whether four results are right beyond doubt; what their errors are.
+template <class Function, class Type>
+FourBits is_open(Form form, Four x, Four want, const typename Type::Bits* results, Four& ulps,
+                 Four& share) {
+  const auto result = Type::load(results);
+  const Four got = __builtin_convertvector(result, Four);
+  const Four size = absolute(want), error = absolute(got - want);
+  const Four ulp = ulp_of<Type>(size), most = most_of<Function, Type>(x, size);
+  const Four rounded = __builtin_convertvector(
+      __builtin_convertvector(want, std::remove_const_t<decltype(result)>), Four);
+  const FourBits is_nearest = (rounded == got) | ((want != want) & (got != got));
+  FourBits is_flushed{};
+  if (form == Form::kFlushing) is_flushed = (got == 0) & (size - most < Type::kSmallestNormal);
+  const FourBits is_within = ~is_flushed & (error <= most);
+  const FourBits is_known = is_published<Function>(x), is_measured = is_within & is_known;
+  if (const FourBits more = is_measured & (error > ulps * ulp); any(more))
+    ulps = more ? error / ulp : ulps;
+  if (const FourBits more = is_measured & (error > share * most); any(more))
+    share = more ? error / most : share;
+  const FourBits signs = std::bit_cast<FourBits>(got) ^ std::bit_cast<FourBits>(want);
+  FourBits open = ~(is_within | is_flushed | is_nearest) | (is_known & (got == 0) & (signs < 0));
+  // Vector mathematics cannot tell which of two floats is nearer to what lies in the middle.
+  if (Type::kIsF32 && form == Form::kPlain)
+    open |= is_known & (~is_nearest | ((error > 0.4999999 * ulp) & (error < 0.5000001 * ulp)));
+  return open;
+}
+
+// The results of one form for kBatch inputs. Four that are in doubt are looked at again.
+template <class Function, class Type>
+void check_batch(Form form, const double* inputs, const double* wants,
+                 const typename Type::Bits* results, size_t count, Sum& sum) {
+  Four ulps{}, share{};
+  const auto load = [](const double* from) {
+    Four x;
+    std::memcpy(&x, from, sizeof x);
+    return x;
+  };
+  for (size_t i = 0; i < kBatch; i += 4) {
+    const FourBits open =
+        is_open<Function, Type>(form, load(inputs + i), load(wants + i), results + i, ulps, share);
+    if (!any(open)) continue;
+    for (size_t k = i; k < std::min(i + 4, count); ++k) {
+      const double x = inputs[k], want = Function::exact(x);
+      const auto result = std::bit_cast<typename Type::Number>(results[k]);
+      if (Type::kIsF32 && form == Form::kPlain && is_published<Function>(x))
+        sum.not_nearest +=
+            static_cast<typename Type::Number>(want) != result && !std::isnan(result);
+      if (fits<Function, Type>(form, x, want, result)) continue;
+      if (sum.wrong++ == 0)
+        sum.example = fmt::format("{} of {:a} is {:a}", sum.opcode, x, double{result});
+    }
+  }
+  sum.inputs += count;
+  for (int i = 0; i < 4; ++i) {
+    sum.ulps = std::max(sum.ulps, ulps[i]);
+    sum.share = std::max(sum.share, share[i]);
+  }
+}
+
+template <class Type>
+struct Results {
+  Form form;
+  std::vector<typename Type::Bits> bits;
 };
 
-template <class Bits, class Number>
-void check(const Function& f, bool is_flushing, uint64_t base, uint64_t step,
-           const std::vector<Bits>& results, Sum& sum) {
-  const unsigned parts = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<Sum> of_part(parts);
-  const auto work = [&](unsigned part) {
-    Sum& s = of_part[part];
-    for (size_t i = part; i < results.size(); i += parts) {
-      const auto word = static_cast<uint32_t>(base + i * step);
-      double x = f.is_f64 ? std::bit_cast<double>(uint64_t{word} << 32)
-                          : double{std::bit_cast<float>(word)};
-      if (is_flushing) x = flushed(x, f.is_f64 ? 0x1p-1022 : kSmallestNormal);
-      const double got = std::bit_cast<Number>(results[i]), want = f.exact(x);
-      ++s.inputs;
-      // All bounds are wider than half a unit of the last place, which is lost by rounding.
-      if (static_cast<Number>(want) == std::bit_cast<Number>(results[i])) continue;
-      if (!f.is_f64 && !is_flushing && f.bounds(x).absolute < kNoBound)
-        s.not_nearest += !std::isnan(got);
-      if (fits(f, is_flushing, x, want, got)) continue;
-      if (s.wrong++ == 0)
-        s.example = fmt::format("{} of {:a} is {:a}", opcode(f, is_flushing), x, got);
+// Results of inputs base, base + step ...
+template <class Function, class Type>
+void check(uint32_t base, uint32_t step, size_t count, const std::vector<Results<Type>>& results,
+           std::vector<Sum>& sums) {
+  const size_t parts = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::vector<Sum>> of_part(parts, std::vector<Sum>(sums.size()));
+  const auto work = [&](size_t part) {
+    std::vector<Sum>& own = of_part[part];
+    for (size_t k = 0; k < sums.size(); ++k) own[k].opcode = sums[k].opcode;
+    std::array<double, kBatch> x, want, flushed_x, flushed_want;
+    for (size_t first = part * kBatch; first < count; first += parts * kBatch) {
+      for (size_t i = 0; i < kBatch; ++i)
+        x[i] = Type::input(base + static_cast<uint32_t>(first + i) * step);
+      Function::exact_batch(x.data(), want.data());
+      for (size_t i = 0; i < kBatch; ++i) flushed_x[i] = flushed<Type>(x[i]);
+      const bool is_same = std::none_of(x.begin(), x.end(), [](double e) {
+        return e != 0 && std::fabs(e) < Type::kSmallestNormal;
+      });
+      if (!is_same) Function::exact_batch(flushed_x.data(), flushed_want.data());
+      const size_t some = std::min(kBatch, count - first);
+      for (size_t k = 0; k < results.size(); ++k) {
+        const bool is_other = results[k].form == Form::kFlushing && !is_same;
+        check_batch<Function, Type>(results[k].form, (is_other ? flushed_x : x).data(),
+                                    (is_other ? flushed_want : want).data(),
+                                    results[k].bits.data() + first, some, own[k]);
+      }
     }
   };
   {
     std::vector<std::jthread> threads;
-    for (unsigned part = 0; part < parts; ++part) threads.emplace_back(work, part);
+    for (size_t part = 0; part < parts; ++part) threads.emplace_back(work, part);
   }
-  for (Sum& s : of_part) {
-    sum.inputs += s.inputs;
-    sum.wrong += s.wrong;
-    sum.not_nearest += s.not_nearest;
-    if (sum.example.empty()) sum.example = s.example;
-  }
+  for (const std::vector<Sum>& own : of_part)
+    for (size_t k = 0; k < sums.size(); ++k) sums[k].add(own[k]);
 }
 
-template <class Bits, class Number>
-Sum run(const Function& f, bool is_flushing, uint64_t step) {
-  constexpr uint64_t kBlock = 256, kInputs = uint64_t{1} << 32;
-  const uint64_t count = (kInputs + step - 1) / step, chunk = std::min<uint64_t>(count, 1 << 22);
-  std::vector<Bits> results;
+constexpr uint32_t kBlock = 256, kThreads = kBlock * 64;
+
+// out[i] = f(base + i * step), words or upper words: each thread makes `rounds` of them.
+template <class Type>
+std::string kernel_text(const std::string& opcode) {
+  const std::string body =
+      Type::kIsF32
+          ? fmt::format("mov.b32 %f, %x;\n{} %f, %f;\nst.global.f32 [%o], %f;\n", opcode)
+          : fmt::format("mov.b64 %d, {{0, %x}};\n{} %d, %d;\nst.global.f64 [%o], %d;\n", opcode);
+  return fmt::format(
+      ".version 9.0\n.target sm_80\n.address_size 64\n"
+      ".visible .entry k(.param .u64 out, .param .u32 base, .param .u32 step,\n"
+      "                  .param .u32 rounds) {{\n"
+      ".reg .b32 %x, %t, %c, %s, %r;\n.reg .b64 %o;\n.reg .f32 %f;\n.reg .f64 %d;\n.reg .pred %p;\n"
+      "mov.u32 %t, %tid.x;\nmov.u32 %c, %ctaid.x;\nmad.lo.u32 %t, %c, {0}, %t;\n"
+      "ld.param.u32 %x, [base];\nld.param.u32 %s, [step];\nmad.lo.u32 %x, %t, %s, %x;\n"
+      "mul.lo.u32 %s, %s, {1};\nld.param.u32 %r, [rounds];\n"
+      "ld.param.u64 %o, [out];\nmad.wide.u32 %o, %t, {2}, %o;\n"
+      "L: {3}"
+      "add.u32 %x, %x, %s;\nadd.u64 %o, %o, {4};\nsub.u32 %r, %r, 1;\n"
+      "setp.ne.u32 %p, %r, 0;\n@%p bra L;\nret;\n}}\n",
+      kBlock, kThreads, sizeof(typename Type::Bits), body, kThreads * sizeof(typename Type::Bits));
+}
+
+struct Run {
+  uint64_t step = 1;
+  std::string_view only;  // an opcode, or all
+  bool is_known = false, is_wrong = false;
+};
+
+template <class Function, class Type>
+void run(Run& all, std::initializer_list<Form> forms) {
+  constexpr uint64_t kInputs = uint64_t{1} << 32;
+  const uint64_t count = (kInputs + all.step - 1) / all.step;
+  const auto rounds = static_cast<uint32_t>(
+      std::min<uint64_t>((count + kThreads - 1) / kThreads, (1 << 22) / kThreads));
+  const uint64_t chunk = uint64_t{rounds} * kThreads;
   Engine engine;
-  LoadedModule& module = engine.load(kernel_text(f, is_flushing), "all_inputs");
-  const Kernel* const kernel = engine.find_kernel(module, "k");
-  results.resize((chunk + kBlock - 1) / kBlock * kBlock);
-  engine.add_memory(results.data(), results.size() * sizeof(Bits));
-  Sum sum;
-  for (uint64_t first = 0; first < count; first += chunk) {
-    struct {
-      void* out;
-      uint32_t base, step;
-    } params{results.data(), static_cast<uint32_t>(first * step), static_cast<uint32_t>(step)};
-    const LaunchResult r =
-        engine.launch({.kernel = kernel,
-                       .grid = {static_cast<uint32_t>(results.size() / kBlock), 1, 1},
-                       .block = {kBlock, 1, 1},
-                       .params = std::as_bytes(std::span(&params, 1))});
-    if (r.fault) throw Error(r.fault->text);
-    std::vector<Bits> some(
-        results.begin(), results.begin() + static_cast<ptrdiff_t>(std::min(chunk, count - first)));
-    check<Bits, Number>(f, is_flushing, first * step, step, some, sum);
+  std::vector<Sum> sums;
+  std::vector<const Kernel*> kernels;
+  std::vector<Results<Type>> results;
+  for (const Form form : forms) {
+    const std::string opcode = fmt::format("{}.approx{}.{}", Function::kName,
+                                           form == Form::kFlushing ? ".ftz" : "", Type::kName);
+    if (!all.only.empty() && opcode != all.only) continue;
+    sums.push_back({.opcode = opcode});
+    kernels.push_back(
+        engine.find_kernel(engine.load(kernel_text<Type>(opcode), "all_inputs"), "k"));
+    results.push_back({form, std::vector<typename Type::Bits>(chunk)});
   }
-  return sum;
+  if (sums.empty()) return;
+  all.is_known = true;
+  for (Results<Type>& r : results)
+    engine.add_memory(r.bits.data(), r.bits.size() * sizeof(typename Type::Bits));
+  for (uint64_t first = 0; first < count; first += chunk) {
+    const auto base = static_cast<uint32_t>(first * all.step);
+    const auto step = static_cast<uint32_t>(all.step);
+    for (size_t k = 0; k < kernels.size(); ++k) {
+      struct {
+        void* out;
+        uint32_t base, step, rounds;
+      } params{results[k].bits.data(), base, step, rounds};
+      const LaunchResult r =
+          engine.launch({.kernel = kernels[k],
+                         .grid = {kThreads / kBlock, 1, 1},
+                         .block = {kBlock, 1, 1},
+                         .params = std::as_bytes(std::span(&params, 1)).first(20)});
+      if (r.fault) throw Error(r.fault->text);
+    }
+    check<Function, Type>(base, step, std::min(chunk, count - first), results, sums);
+  }
+  for (const Sum& s : sums) {
+    fmt::print("{}: {} inputs, {} beyond the bounds, largest error {:.3g} of the bound", s.opcode,
+               s.inputs, s.wrong, s.share);
+    if (Type::kIsF32) fmt::print(", {:.4f} ulp", s.ulps);
+    if (Type::kIsF32 && s.opcode.find(".ftz") == std::string::npos)
+      fmt::print(", {} not the nearest float", s.not_nearest);
+    fmt::print("\n");
+    if (s.wrong != 0) fmt::print("  {}\n", s.example);
+    all.is_wrong |= s.wrong != 0;
+  }
+  std::fflush(stdout);
 }
 
 int run_all(uint64_t step, std::string_view only) {
-  int status = 0;
-  bool is_known = only.empty();
-  for (const Function& f : kFunctions)
-    for (const bool is_flushing : {false, true}) {
-      if (!(is_flushing ? f.has_flushing : f.has_plain)) continue;
-      if (!only.empty() && opcode(f, is_flushing) != only) continue;
-      is_known = true;
-      const Sum s = f.is_f64 ? run<uint64_t, double>(f, is_flushing, step)
-                             : run<uint32_t, float>(f, is_flushing, step);
-      fmt::print("{}: {} inputs, {} beyond the bounds", opcode(f, is_flushing), s.inputs, s.wrong);
-      if (!f.is_f64 && !is_flushing) fmt::print(", {} not the nearest float", s.not_nearest);
-      fmt::print("\n");
-      std::fflush(stdout);
-      if (s.wrong == 0) continue;
-      fmt::print("  {}\n", s.example);
-      status = 1;
-    }
-  if (is_known) return status;
+  using enum Form;
+  Run all{.step = step, .only = only};
+  run<Reciprocal, F32>(all, {kPlain, kFlushing});
+  run<Root, F32>(all, {kPlain, kFlushing});
+  run<ReciprocalRoot, F32>(all, {kPlain, kFlushing});
+  run<PowerOfTwo, F32>(all, {kPlain, kFlushing});
+  run<Logarithm, F32>(all, {kPlain, kFlushing});
+  run<Sine, F32>(all, {kPlain, kFlushing});
+  run<Cosine, F32>(all, {kPlain, kFlushing});
+  run<HyperbolicTangent, F32>(all, {kPlain});
+  run<OfDouble<Reciprocal>, F64>(all, {kFlushing});
+  run<OfDouble<ReciprocalRoot>, F64>(all, {kFlushing});
+  if (all.is_known) return all.is_wrong ? 1 : 0;
   fmt::print(stderr, "ptx_all_inputs: no function '{}'\n", only);
   return 2;
 }

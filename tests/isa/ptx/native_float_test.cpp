@@ -215,3 +215,84 @@ TEST_CASE("arithmetic in loops: conversions give what the scalar backend does") 
       check(fmt::format("{}{}.f32", name, flush), "", uint32_t{});
   check("tanh.approx.f32", "", uint32_t{});
 }
+
+TEST_CASE("arithmetic in loops: a register has one constant after the other") {
+  const uint64_t seed = std::random_device{}();
+  INFO("seed: ", seed);
+  std::mt19937_64 random(seed);
+  const auto check = [&]<class Bits>(const std::string& body, const std::string& result, Bits) {
+    CAPTURE(body);
+    for (const bool plain : {false, true})
+      compare(loop("{ " + body + " } //", 1, 8 * sizeof(Bits), result),
+              operands<Bits>(random, plain));
+  };
+  check(
+      ".reg .f64 %k; mov.f64 %k, 0d3FF8000000000000; fma.rn.f64 %r, %a, %b, %k; "
+      "mov.f64 %k, 0dBFD0000000000000; fma.rn.f64 %r, %r, %b, %k; st.global.f64 [%to], %k; "
+      "mov.f64 %k, 0d0000000000000000; max.f64 %r, %r, %k; mov.f64 %k, 0d7FF8000000000001; "
+      "min.f64 %r, %r, %k; mov.f64 %k, 0d4008000000000000; div.rn.f64 %r, %k, %r; "
+      "add.f64 %r, %r, %k;",
+      "", uint64_t{});
+  for (const char* flush : {"", ".ftz"})
+    check(
+        fmt::format(".reg .f32 %k; mov.f32 %k, 0f3FC00000; fma.rn{0}.f32 %r, %a, %b, %k; "
+                    "mov.f32 %k, 0f00000001; fma.rn{0}.f32 %r, %k, %b, %r; mov.f32 %k, 0f80000000; "
+                    "max{0}.f32 %r, %r, %k; .reg .pred %q; setp.lt{0}.f32 %q, %a, %k; "
+                    "mov.f32 %k, 0f40400000; selp.f32 %k, %k, %b, %q; add{0}.f32 %r, %r, %k;",
+                    flush),
+        "", uint32_t{});
+  // Integers, where lanes part, and where one of two places wrote the register.
+  check(
+      ".reg .b64 %i, %k, %m; .reg .pred %q, %s; mov.b64 %i, %a; mov.b64 %k, -1; "
+      "xor.b64 %m, %i, %k; mov.b64 %k, 0x123456789abcdef; setp.gt.s64 %q, %m, %k; "
+      "@%q mov.b64 %k, 7; add.s64 %m, %m, %k; mov.b64 %k, 0xffffffff; and.b64 %m, %m, %k; "
+      "setp.eq.u64 %s, %k, %m; selp.b64 %m, %k, %m, %s; add.s64 %r, %m, %i;",
+      "b64", uint64_t{});
+  check(
+      ".reg .b32 %i, %k, %m; .reg .pred %q; mov.b32 %i, %a; mov.b32 %k, -1; xor.b32 %m, %i, %k; "
+      "mov.b32 %k, 0x80000000; setp.lt.u32 %q, %m, %k; selp.b32 %m, %m, %k, %q; mov.b32 %k, 5; "
+      "@%q bra OVER; mul.lo.s32 %m, %m, %k; mov.b32 %k, 9; OVER: add.s32 %m, %m, %k; "
+      "mov.b32 %k, 31; shr.s32 %k, %m, %k; add.s32 %r, %m, %k;",
+      "b32", uint32_t{});
+}
+
+TEST_CASE("arithmetic in loops: integers") {
+  const uint64_t seed = std::random_device{}();
+  INFO("seed: ", seed);
+  std::mt19937_64 random(seed);
+  const auto check = [&]<class Bits>(const std::string& body, std::vector<Bits> in) {
+    CAPTURE(body);
+    compare(loop("{ " + body + " } //", 1, 8 * sizeof(Bits), "b64"), std::move(in));
+  };
+  // Numbers of every length, near powers of two, products and their neighbours.
+  const auto numbers = [&] {
+    std::vector<uint64_t> list(kThreads * kRounds * 3);
+    for (size_t i = 0; i < list.size(); ++i) {
+      const uint64_t x = random(), kind = random() % 8, least = random() % 5 - 2;
+      list[i] = kind < 4                        ? x >> random() % 64
+                : kind < 6                      ? (uint64_t{1} << random() % 64) + least
+                : kind == 6 || i < 2 * kThreads ? 0 - (x >> random() % 64)
+                                                : list[i - 1] * (x >> random() % 64) + least;
+    }
+    return list;
+  };
+  for (const char* op : {"div", "rem"})
+    for (const char* type : {"u64", "s64"})
+      check(fmt::format(".reg .b64 %i, %j; mov.b64 %i, %a; mov.b64 %j, %b; {}.{} %r, %i, %j;", op,
+                        type),
+            numbers());
+  check(".reg .b64 %i; mov.b64 %i, %a; div.s64 %r, %i, -7;", numbers());
+  check(".reg .b64 %i; mov.b64 %i, %a; div.u64 %r, 0x123456789abcdef, %i;", numbers());
+  for (const char* body :
+       {"clz.b64 %o, %i;", "mov.b64 {%l, %h}, %i; clz.b32 %o, %l;", "bfind.u64 %o, %i;",
+        "bfind.shiftamt.s64 %o, %i;", "mov.b64 {%l, %h}, %i; bfind.s32 %o, %h;",
+        "mov.b64 {%l, %h}, %i; mov.b64 {%k, %h}, %j; prmt.b32 %o, %l, %h, %k;",
+        "mov.b64 {%l, %h}, %i; and.b32 %l, %l, 63; bmsk.clamp.b32 %o, %l, %h;",
+        "mov.b64 {%l, %h}, %i; and.b32 %h, %h, 63; bmsk.clamp.b32 %o, %l, %h;",
+        "mov.b64 {%l, %h}, %i; and.b32 %l, %l, 63; and.b32 %h, %h, 63; bmsk.clamp.b32 %o, %l, %h;",
+        "mov.b64 {%l, %h}, %i; bmsk.wrap.b32 %o, %l, %h;"})
+    check(fmt::format(".reg .b64 %i, %j; .reg .b32 %o, %l, %h, %k; mov.b64 %i, %a; "
+                      "mov.b64 %j, %b; {} cvt.u64.u32 %r, %o;",
+                      body),
+          numbers());
+}

@@ -413,6 +413,34 @@ TEST_CASE("comparisons of halves to values") {
         [=](U a, U b, U) { return h(a) == h(b) ? U{0} : U{0x3c00}; });
 }
 
+TEST_CASE("approximations of doubles that flush know their upper words alone") {
+  constexpr uint64_t kUpper = 0xffffffff00000000;
+  for (const bool is_root : {false, true}) {
+    const char* const body =
+        is_root ? "rsqrt.approx.ftz.f64 %D, %A;" : "rcp.approx.ftz.f64 %D, %A;";
+    CAPTURE(body);
+    std::vector<Operands> some = draw_operands(3, 4000);
+    const std::vector<uint64_t> scalar = run_body("scalar", body, "dd", some);
+    CHECK(run_body("simd", body, "dd", some) == scalar);
+    int wrong = 0;
+    for (size_t k = 0; k < some.size() && wrong < 3; ++k) {
+      double x = std::bit_cast<double>(some[k].a & kUpper);
+      if (std::fabs(x) < 0x1p-1022) x = std::copysign(0.0, x);
+      const double exact = is_root ? 1 / std::sqrt(x) : 1 / x;
+      const double want = std::fabs(exact) < 0x1p-1022 ? std::copysign(0.0, exact) : exact;
+      const double got = std::bit_cast<double>(scalar[k]);
+      const bool fits = std::isnan(want) ? scalar[k] == 0x7fffffff00000000
+                        : std::isinf(want) || want == 0
+                            ? scalar[k] == std::bit_cast<uint64_t>(want)
+                            : std::fabs(got - want) <= 0x1p-21 * std::fabs(want);
+      if (fits && (scalar[k] & ~kUpper) == 0) continue;
+      ++wrong;
+      const std::string what = fmt::format("of {:a} is {:a}, not {:a}", x, got, want);
+      CHECK_MESSAGE(false, what);
+    }
+  }
+}
+
 namespace {
 
 // What the PTX ISA promises of a function of floats: an absolute or a relative error.
