@@ -240,8 +240,9 @@ GPUSIM_CUDA_API int cuMemUnmap(Address address, size_t size) {
     for_mappings(range, address, size, [](auto) {});
     hide(range);
     for_mappings(range, address, size, [&](auto at) { range.mappings.erase(at); });
-    ::mmap(pointer(address), size, PROT_NONE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    require(::mmap(pointer(address), size, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED,
+            kMemoryAllocation);
     show(range);
   });
 }
