@@ -27,6 +27,17 @@ static signal_t signals[SIGNALS];
 static signal_t spare[SIGNALS];
 static float twiddle_cos[N / 2];
 static float twiddle_sin[N / 2];
+#ifdef TABLES  // each core has its own, at most so many; a word more, for other banks of a memory
+static struct {
+  float cos[N / 2];
+  float sin[N / 2 + 1];
+} tables[TABLES];
+#define COS(k) tables[gpusim_core_id()].cos[k]
+#define SIN(k) tables[gpusim_core_id()].sin[k]
+#else
+#define COS(k) twiddle_cos[k]
+#define SIN(k) twiddle_sin[k]
+#endif
 static example_result_t result;
 
 static float input_re(uint32_t s, uint32_t i) { return example_random_float(2 * (s * N + i)); }
@@ -40,8 +51,8 @@ static void pass(const signal_t* restrict from, signal_t* restrict to, uint32_t 
     for (uint32_t k = 0; k < half; ++k) {
       const uint32_t i = first + k;
       const uint32_t out = 2 * first + k;
-      const float w_re = twiddle_cos[k * stride];
-      const float w_im = direction * twiddle_sin[k * stride];
+      const float w_re = COS(k * stride);
+      const float w_im = direction * SIN(k * stride);
       const float b_re = from->re[i + N / 2];
       const float b_im = from->im[i + N / 2];
       const float t_re = b_re * w_re - b_im * w_im;
@@ -92,6 +103,13 @@ int gpusim_main(void) {
     twiddle_sin[k] = (float)t.sin;
   }
   gpusim_barrier();
+#ifdef TABLES
+  for (uint32_t i = 0; i < N / 2; ++i) {
+    const uint32_t k = (id + i) % (N / 2);  // not all the same word
+    COS(k) = twiddle_cos[k];
+    SIN(k) = twiddle_sin[k];
+  }
+#endif
 
   uint64_t checksum = 0;
   uint32_t errors = 0;

@@ -127,7 +127,7 @@ Pipeline::Schedule Pipeline::schedule(const Code& code, std::span<const Underway
   }
   s.begin.push_back(now);
   std::ranges::sort(used);
-  used.erase(std::ranges::unique(used).begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
   for (const Slot slot : used)
     if (ready[slot] > now.at) s.left.push_back({slot, is_load[slot], ready[slot] - now.at});
   return s;

@@ -66,7 +66,9 @@ std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
 
 uint32_t Journals::words_for(uint32_t cores, bool is_seldom_written) {
   constexpr uint64_t kLeast = 2 * kJournalMargin, kMost = 1 << 16;
-  const uint64_t of_all = uint64_t{1} << (is_seldom_written ? 25 : 22);
+  // Of words that are written all the time, so few that a slice's are still in the host's caches
+  // when they are read.
+  const uint64_t of_all = uint64_t{1} << (is_seldom_written ? 25 : 20);
   return static_cast<uint32_t>(std::clamp(of_all / cores, kLeast, kMost)) + kPadding;
 }
 
