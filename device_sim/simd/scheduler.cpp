@@ -318,8 +318,10 @@ bool Scheduler::run_taken(size_t group, Worker& worker) {
   if (!worker.runs.load(std::memory_order_relaxed)) worker.runs.store(true);
   const size_t events = worker.events.size();
   const uint64_t most = std::min(left, worker.turn_length);
-  const uint64_t used = seed_ != 0 || groups_.is_of_one() ? run_in_slice(group, most, worker)
-                                                          : run_by_steps(group, most, worker);
+  const bool is_by_steps =
+      seed_ == 0 && !groups_.is_of_one() && groups_.size() >= TurnBySteps::kGroups;
+  const uint64_t used = is_by_steps ? run_by_steps(group, most, worker)
+                                    : run_in_slice(group, most, worker);
   Rest& rest = rests_[group];
   rest.used += used;
   if (after_turn_ != nullptr) (*after_turn_)(used);

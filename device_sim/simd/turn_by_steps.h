@@ -45,6 +45,10 @@ class Neighbours {
 // Such a group used up its turns. One that waits, at a barrier say, ends them itself.
 class TurnBySteps {
  public:
+  // Of fewer, lines stay in the caches until the neighbours' turns, and those turns only begin more
+  // often.
+  static constexpr size_t kGroups = 128;
+
   uint64_t length(uint64_t usual) const { return is_short_ ? std::min(kShort, usual) : usual; }
   // Whether the group is to be looked at, before and after its next turn. That takes time: not in
   // every short turn.
