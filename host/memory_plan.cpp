@@ -14,7 +14,7 @@ namespace gpusim::host {
 namespace {
 
 constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
-constexpr uint64_t kUsualStack = 8 * kMiB;
+constexpr uint64_t kUsualStack = 8 * kMiB, kArena = 64 * kMiB;
 // Of user space. The first stack of a process under qemu-user has 8 MiB above a guard page. A
 // program that prints addresses on its stack prints the same ones here, if it has one core or
 // private memory; with more stacks, at least as many digits.
@@ -108,11 +108,12 @@ MemoryPlan plan_shared(const Extent& image, const PlanRequest& request, const La
     // Where memory is taken at once, room for the stacks that a C library gives as many threads as there
     // are cores, within reason.
     const uint64_t threads = kGiB / 4 + request.cores * kUsualStack;
-    // Elsewhere memory costs nothing until it is touched: room for those of thousands, and for what
-    // they allocate.
-    const uint64_t many = kGiB + 2 * request.cores * kUsualStack;
+    // Elsewhere memory costs nothing until it is touched: room for those of thousands, and for the
+    // arena of 64 MiB in which glibc's malloc serves a thread. Without an arena each of its
+    // allocations is a mapping of its own.
+    const uint64_t many = kGiB + request.cores * (2 * kUsualStack + kArena);
     size = request.memory_is_real ? std::clamp(threads, kGiB, 4 * kGiB)
-                                  : std::clamp(many, 4 * kGiB, 64 * kGiB);
+                                  : std::clamp(many, 4 * kGiB, 128 * kGiB);
     size = std::max(size, page_up(image_size + kGiB / 4));
   } else if (size < image_size + kLeastHeap) {
     throw Error(
