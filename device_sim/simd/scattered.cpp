@@ -49,9 +49,9 @@ ScatteredUse scattered_use(const Group& g, const Module& module) {
   if (lanes == 0) return use;
   const uint64_t key = g.key(static_cast<uint32_t>(std::countr_zero(lanes)));
   const uint32_t uop = key_pc(*g.machine, key);
-  const auto next = std::upper_bound(
-      module.blocks.begin(), module.blocks.end(), uop,
-      [](uint32_t at, const Block& block) { return at < block.first_uop; });
+  const auto next =
+      std::upper_bound(module.blocks.begin(), module.blocks.end(), uop,
+                       [](uint32_t at, const Block& block) { return at < block.first_uop; });
   if (next == module.blocks.begin()) return use;
   const Block& block = *(next - 1);
   use.instructions = block.insn_count;

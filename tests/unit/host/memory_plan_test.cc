@@ -116,7 +116,8 @@ TEST_CASE("memory that costs nothing until it is touched has room for stacks of 
     CHECK(plan.heap_limit - plan.heap_start >= cores * kStack);
     CHECK(plan.heap_limit <= plan.config.window_base);
   }
-  CHECK(plan_memory(m, {.cores = 1u << 20}).config.linear_size == 64 * kGiB);
+  CHECK(plan_memory(m, {.cores = 64}).config.linear_size == 6 * kGiB);
+  CHECK(plan_memory(m, {.cores = 1u << 20}).config.linear_size == 128 * kGiB);
 }
 
 TEST_CASE("private: windows from the first writable page, as large as the cores allow") {
