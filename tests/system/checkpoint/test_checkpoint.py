@@ -21,6 +21,9 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "differential"))
+import guest_programs  # noqa: E402
+
 ISA = os.environ.get("GPUSIM_TEST_ISA", "aarch64")
 CC = [f"/usr/bin/{ISA}-linux-gnu-gcc", "-O1", "-g", "-static", "-pthread"]
 LONG = os.environ.get("GPUSIM_LONG", "0") != "0"
@@ -30,6 +33,21 @@ STOPPED = 123
 BACKENDS = os.environ.get("GPUSIM_TEST_BACKENDS", "scalar simd").split()
 # Not the program's: this machine's, or a matter of what was translated before (docs/cli.md).
 NOT_COMPARED = {"seconds", "mips", "backend", "device", "micro_ops"}
+
+
+FAR_STEPS = """
+#include "gpusim_guest.h"
+#include "gpusim_sync.h"
+static volatile uint32_t all, table[1024];
+int gpusim_main(void) {
+  uint64_t i = gpusim_core_id();
+  for (int pass = 0; pass < 2000; ++pass, i += gpusim_core_count())
+    all = all * 5 + table[i % 1024] + (uint32_t)i;
+  gpusim_barrier();
+  if (gpusim_core_id() == 0) gpusim_printf("%u\\n", all);
+  return 0;
+}
+"""
 
 
 class Checkpoints(unittest.TestCase):
@@ -261,6 +279,18 @@ class Checkpoints(unittest.TestCase):
         subprocess.run([CC[0], "-O1", "-static", "-nostdlib", source, "-o", elf], check=True)
         self.round_trip(elf, ["--cores", 70, "--entry", "sum", "--arg", "5000", "--slice", 500],
                         steps=[["--backend", "simd"], ["--backend", "scalar"]])
+
+    @unittest.skipUnless("simd" in BACKENDS and ISA == "aarch64", "of backend simd")
+    def test_groups_that_step_far(self):
+        """128 groups and more, whose cores share a loop by i += cores, have short turns (ADR 0057).
+        What all of them write to without order depends on each turn's length."""
+        source, elf = self.folder / "far.c", self.folder / "far.elf"
+        source.write_text(FAR_STEPS)
+        guest = guest_programs.AARCH64
+        subprocess.run([guest.compiler, "-O2", source, *guest.flags, *guest.runtime, "-lgcc", "-o",
+                        elf], check=True)
+        step = ["--backend", "simd", "--threads", 1]
+        self.round_trip(elf, ["--cores", 8256, "--slice", 9000], steps=[step] * 3)
 
     # --- while a run goes on
 
