@@ -10,9 +10,8 @@ int64_t Gear::gain(uint64_t instructions, uint64_t steps) const {
   return ran + saved - static_cast<int64_t>(steps) * step_cost_.few;
 }
 
-bool Gear::loses(uint64_t instructions, uint64_t steps, uint64_t scattered) {
-  const int64_t accesses = price_of_access_ * static_cast<int64_t>(scattered);
-  loss_ = std::max(loss_ - gain(instructions, steps) + accesses, -price_);
+bool Gear::loses(uint64_t instructions, uint64_t steps) {
+  loss_ = std::max(loss_ - gain(instructions, steps), -price_);
   if (loss_ == -price_) {
     on_trial_ = false;
     pause_ = first_pause();

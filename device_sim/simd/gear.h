@@ -6,7 +6,6 @@
 // tried again after a while of running alone, which grows where it did not pay. Everything follows
 // from counts: runs repeat.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 
 namespace gpusim::simd {
@@ -22,21 +21,12 @@ class Gear {
       : step_cost_(step_cost), lanes_(lanes), least_price_(price), price_(price),
         pause_(first_pause()) {}
 
-  // Cores are threads of one program, whose memory lies in one heap: where only some of a group's
-  // lanes are active, most accesses are scattered, and interpreted.
-  void expect_threads() {
-    step_cost_.few = std::max(step_cost_.few, kFewOfThreads);
-    price_of_access_ = kPriceOfAccess;
-  }
-  bool expects_threads() const { return price_of_access_ != 0; }
-
   // What a change cost beyond the least price: the next one is taken to cost as much, or more.
   void note_change(int64_t more);
 
-  // After a slice in lockstep, with so many instructions over all lanes in so many steps of a group,
-  // and so many accesses of lanes to memory that each go to a place of their own (estimated).
+  // After a slice in lockstep, with so many instructions over all lanes in so many steps of a group.
   // True: the cores had better run alone.
-  bool loses(uint64_t instructions, uint64_t steps, uint64_t scattered = 0);
+  bool loses(uint64_t instructions, uint64_t steps);
   // After a slice in which so many cores ran alone. True: lockstep is worth a try.
   bool tries(uint64_t instructions, uint64_t cores);
   // After tries() said no: whether lockstep may be tried all the same, if cores are at few places.
@@ -57,7 +47,6 @@ class Gear {
  private:
   static constexpr int64_t kFirstPause = 32, kLongestPause = 1024;  // prices
   static constexpr int64_t kEarly = 16;  // the part of a pause that is kept in any case
-  static constexpr int64_t kFewOfThreads = 120, kPriceOfAccess = 5;  // measured: 5 to 7
   static constexpr int64_t kHighestPrice = int64_t{1} << 48;
   int64_t first_pause() const { return kFirstPause * price_; }
 
@@ -65,7 +54,6 @@ class Gear {
   int64_t gain(uint64_t instructions, uint64_t steps) const;
 
   StepCost step_cost_;
-  int64_t price_of_access_ = 0;  // one that is scattered, beyond the step that it is in
   int64_t lanes_, least_price_, price_;
   int64_t loss_ = 0;   // by lockstep, since the change
   int64_t apart_ = 0;  // instructions, since the change, where enough cores ran

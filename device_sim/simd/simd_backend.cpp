@@ -5,8 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "device_sim/simd/scattered.h"
-
 namespace gpusim {
 
 using simd::Group;
@@ -185,22 +183,9 @@ bool SimdBackend::are_cores_close() const {
   return 2 * busy >= places * std::min(config_.cores, config_.group_width);
 }
 
-// Of groups that ran so many steps, as they would be if all steps were like those to come.
-uint64_t SimdBackend::scattered_accesses(uint64_t steps) const {
-  if (!gear_->expects_threads()) return 0;
-  uint64_t accesses = 0;
-  for (const uint32_t i : scheduler_.awake()) {
-    const simd::ScatteredUse use = simd::scattered_use(groups_.all()[i], *module_);
-    const uint64_t own_steps = steps / scheduler_.awake().size();
-    accesses += own_steps * use.accesses / std::max<uint64_t>(1, use.instructions);
-  }
-  return accesses;
-}
-
 // After a round with so many instructions, of cores alone, or with such use of lanes.
 bool SimdBackend::wants_other_gear(uint64_t used, const simd::Groups::LaneUse& use) {
-  if (!groups_.is_of_one())
-    return gear_->loses(use.instructions, use.steps, scattered_accesses(use.steps));
+  if (!groups_.is_of_one()) return gear_->loses(use.instructions, use.steps);
   if (gear_->tries(used, scheduler_.awake().size())) return true;
   if (!gear_->may_try_early() || !are_cores_close()) return false;
   gear_->try_now();

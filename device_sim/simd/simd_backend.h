@@ -62,11 +62,7 @@ class SimdBackend final : public CpuBackend,
   std::vector<uint64_t> block_lanes() override { return scheduler_.blocks().lanes(); }
   std::vector<GroupUse> group_use() override { return groups_.use(); }
   void memory_is_shared() override { scheduler_.share_memory(); }
-  void let_calls_go_first() override {
-    groups_.let_calls_go_first();
-    // Where there are many, each that runs alone waits long for its turn, and wakes late.
-    if (gear_ && config_.cores <= 2 * simd::kMaxLanes) gear_->expect_threads();
-  }
+  void let_calls_go_first() override { groups_.let_calls_go_first(); }
 
   // MachineState (simd_state.cpp).
   uint64_t instructions() override { return groups_.instructions(); }
@@ -139,7 +135,6 @@ class SimdBackend final : public CpuBackend,
   bool may_part();
   simd::Gear new_gear() const;
   void arrange(bool alone);
-  uint64_t scattered_accesses(uint64_t steps) const;
   bool wants_other_gear(uint64_t used, const simd::Groups::LaneUse& use);
 
   simd::Machine machine_;

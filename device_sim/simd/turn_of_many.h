@@ -47,7 +47,7 @@ class TurnOfMany {
   bool is_valid() const { return length_ >= kLeast && length_ <= kMost && even_ < kUntilLonger; }
 
  private:
-  static constexpr uint64_t kMost = 1 << 20, kLeast = 256;
+  static constexpr uint64_t kMost = 1 << 17, kLeast = 256;
   // Fewer cores are not worth it: a piece of work that one of them takes is a part of the whole.
   static constexpr size_t kMany = 64;
   static constexpr uint64_t kUneven = 4;       // times the mean

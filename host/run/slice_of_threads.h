@@ -11,17 +11,15 @@ namespace gpusim::host {
 class SliceOfThreads {
  public:
   static constexpr uint64_t kLeast = 1 << 11, kFirst = 1 << 15;
-  static constexpr uint64_t kMost = 1 << 20, kMostWithCalls = 1 << 17;
+  // Longer ones gain little, and have groups of cores in lockstep by chance too often.
+  static constexpr uint64_t kMost = 1 << 17;
 
   uint64_t length() const { return length_; }
   // After a slice. `running`: threads that wait in no system call.
   void note(bool has_calls, uint64_t running) {
-    constexpr uint64_t kOfAll = 1 << 21;     // instructions that a call may wait for
-    constexpr uint64_t kOfFew = kOfAll / 2;  // where each has more than kMostWithCalls of it
-    const uint64_t threads = std::max<uint64_t>(1, running);
-    const uint64_t with_calls =
-        std::max({kLeast, std::min(kOfAll / threads, kMostWithCalls), kOfFew / threads});
-    length_ = has_calls ? std::min(with_calls, kMost) : std::min(2 * length_, kMost);
+    constexpr uint64_t kOfAll = 1 << 21;  // instructions that a call may wait for
+    length_ = has_calls ? std::clamp(kOfAll / std::max<uint64_t>(1, running), kLeast, kMost)
+                        : std::min(2 * length_, kMost);
   }
 
   template <class Archive>

@@ -5,7 +5,6 @@
 
 #include "device_sim/core/interleaving.h"
 #include "device_sim/core/state_bytes.h"
-#include "device_sim/simd/scattered.h"
 #include "device_sim/simd/simd_backend.h"
 #include "tests/unit/device_sim/toy_program.h"
 
@@ -63,50 +62,6 @@ TEST_CASE("a step costs more where few lanes are active") {
   CHECK(gear.loses(26 * 1000, 1000));
   CHECK_FALSE(gear.tries(10 * kFirstPause, 26));
   CHECK(gear.tries(10 * kFirstPause, 27));
-}
-
-TEST_CASE("threads of one program had better be together, and access memory evenly, for lockstep") {
-  Gear gear({.few = 40, .all = 8}, kLanes, kPrice);
-  gear.expect_threads();
-  CHECK_FALSE(gear.tries(10 * kFirstPause, 43));
-  REQUIRE(gear.tries(10 * kFirstPause, 44));  // 120 - 112 * 44 / 64 is 43
-  for (int i = 0; i < 100; ++i) CHECK_FALSE(gear.loses(6400, 100));
-  CHECK_FALSE(gear.loses(6400, 100, 1120));  // each access 5: as much as 100 full steps gain
-  CHECK_FALSE(gear.loses(6400, 100, 1420));  // 1500 lost, after a price was gained
-  CHECK(gear.loses(6400, 100, 1420));
-}
-
-TEST_CASE("accesses of threads are scattered where lanes' addresses are") {
-  Module m;
-  add_block(m, {{.op = Op::ld64, .d = 0, .a = 1, .imm = 16},
-                {.op = Op::st64, .d = 0, .a = 2, .imm = 16},
-                {.op = Op::addi64, .d = 0, .a = 0, .imm = 1},
-                {.op = Op::jmp, .imm = 0}});
-  m.slot_count = 3;
-  m.blocks[0].insn_count = 4;
-  std::vector<uint64_t> lanes(3 * simd::kMaxLanes);
-  const uint32_t at = 0;
-  simd::Machine machine;
-  machine.rank = machine.uop_of_rank = &at;
-  simd::Group g;
-  g.machine = &machine;
-  g.lanes = lanes.data();
-  std::fill_n(g.kind, 3, uint8_t{simd::kLanes});
-  g.exists = g.runnable = 0xff;
-  for (uint32_t lane = 0; lane < 8; ++lane) {
-    lanes[simd::kMaxLanes + lane] = 0x1000 + 8 * lane;         // neighbours
-    lanes[2 * simd::kMaxLanes + lane] = 0x1000 + 4096 * lane;  // rows of their own
-  }
-  CHECK(simd::scattered_use(g, m).accesses == 8);
-  CHECK(simd::scattered_use(g, m).instructions == 4);
-  for (uint32_t lane = 0; lane < 8; ++lane) lanes[simd::kMaxLanes + lane] = 0x1000 - 8 * lane;
-  CHECK(simd::scattered_use(g, m).accesses == 8);
-  lanes[simd::kMaxLanes + 5] += 64;
-  CHECK(simd::scattered_use(g, m).accesses == 16);
-  g.runnable = 0x20;  // one lane has no neighbours
-  CHECK(simd::scattered_use(g, m).accesses == 0);
-  g.runnable = 0;
-  CHECK(simd::scattered_use(g, m).accesses == 0);
 }
 
 TEST_CASE("a change that cost more makes the next one dearer") {

@@ -169,8 +169,7 @@ TEST_CASE("turns of many cores are short while one of them has most of the work"
   CHECK(turn.is_valid());
   CHECK(turn.length(1024, 1024) == shortest);
   CHECK(turn.length(1024, 256) == 4 * shortest);
-  CHECK(turn.length(1024, 1) == 1024 * shortest);
-  CHECK(turn.length(1 << 20, 1) == longest);  // nobody else waits for a turn
+  CHECK(turn.length(1024, 1) == longest);  // nobody else waits for a turn
   CHECK(turn.length(1, 2) == shortest);    // of another thread's cores
   int rounds = 0;
   for (; turn.length() < longest; ++rounds) turn.note(1024, {1024 * 300, 600}, kEven);

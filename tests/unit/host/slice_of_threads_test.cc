@@ -24,10 +24,8 @@ TEST_CASE("with system calls slices of threads are the shorter the more run") {
   CHECK(slice.length() == SliceOfThreads::kFirst);
   slice.note(true, 128);
   CHECK(slice.length() == SliceOfThreads::kFirst / 2);
-  slice.note(true, 8);
-  CHECK(slice.length() == SliceOfThreads::kMostWithCalls);
-  slice.note(true, 2);
-  CHECK(slice.length() == 4 * SliceOfThreads::kMostWithCalls);
+  slice.note(true, 1);
+  CHECK(slice.length() == SliceOfThreads::kMost);
   slice.note(true, 0);
   CHECK(slice.length() == SliceOfThreads::kMost);
   slice.note(true, 1u << 20);
