@@ -94,11 +94,13 @@ Pipeline::Schedule Pipeline::schedule(const Code& code, std::span<const Underway
                                       Ticks after) {
   std::array<Ticks, kMaxSlots> ready{};
   std::array<bool, kMaxSlots> is_load{};
+  std::array<uint8_t, kMaxSlots> ends{};
   std::vector<Slot> used;
   for (const Underway& u : before) {
     if (u.left <= after) continue;
     ready[u.slot] = u.left - after;
     is_load[u.slot] = u.is_load;
+    ends[u.slot] = u.ends;
     used.push_back(u.slot);
   }
   Schedule s;
@@ -121,6 +123,7 @@ Pipeline::Schedule Pipeline::schedule(const Code& code, std::span<const Underway
     for (const Result& r : insn.results) {
       ready[r.slot] = begin + r.latency;
       is_load[r.slot] = r.is_load;
+      ends[r.slot] = 0;
       used.push_back(r.slot);
     }
     now.at += insn.cost;
@@ -129,7 +132,9 @@ Pipeline::Schedule Pipeline::schedule(const Code& code, std::span<const Underway
   std::ranges::sort(used);
   used.erase(std::unique(used.begin(), used.end()), used.end());
   for (const Slot slot : used)
-    if (ready[slot] > now.at) s.left.push_back({slot, is_load[slot], ready[slot] - now.at});
+    if (ready[slot] > now.at && ends[slot] < kMostEnds)
+      s.left.push_back(
+          {slot, is_load[slot], ready[slot] - now.at, static_cast<uint8_t>(ends[slot] + 1)});
   return s;
 }
 

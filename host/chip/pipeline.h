@@ -38,12 +38,17 @@ struct Underway {
   Slot slot = 0;
   bool is_load = false;
   Ticks left = 0;
+  uint8_t ends = 1;  // of blocks, over which it is
   bool operator==(const Underway&) const = default;
   auto operator<=>(const Underway&) const = default;
 };
 
 class Pipeline {
  public:
+  // Over the ends of more blocks it counts as ready: else random branches under long latencies lead
+  // to states without end.
+  static constexpr uint8_t kMostEnds = 8;
+
   // Of a chip with `cores.latency`.
   Pipeline(const Module& module, const ChipShape& shape);
 

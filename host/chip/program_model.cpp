@@ -304,16 +304,20 @@ void ProgramModel::add_executions(std::span<const uint64_t> counted,
 }
 
 const BlockModel& ProgramModel::make_schedule(uint32_t number, const BlockModel& before) const {
-  constexpr size_t kMostSchedules = size_t{1} << 20;
+  constexpr size_t kMostSchedules = size_t{1} << 18;
   const BlockModel& block = *block_at_[number];
   const std::lock_guard lock(mutex_);
+  const auto key_of = [&](uint64_t state) {
+    const bool is_taken = state != 0 && block.pc != before.end_pc;
+    return (2 * state + is_taken) << 32 | number;
+  };
   uint64_t state = before.state;
-  if (schedules_.size() >= kMostSchedules) {
+  if (schedules_.size() >= kMostSchedules && !schedule_of_.contains(key_of(state))) {
     has_too_many_ = true;
     state = 0;
   }
   const bool is_taken = state != 0 && block.pc != before.end_pc;
-  const BlockModel*& known = schedule_of_[(2 * state + is_taken) << 32 | number];
+  const BlockModel*& known = schedule_of_[key_of(state)];
   if (!known) {
     const Pipeline::Code& code = code_[number];
     const Pipeline::Schedule s =

@@ -177,7 +177,12 @@ std::optional<Opened> open_by_number(Process& process, std::string_view path, in
                         named->kind() == Kind::kMemory;
   if (!is_plain && named->kind() != Kind::kPipe) return failed(ENXIO);
 
-  if (is_plain && !(flags & O_PATH)) {
+  struct stat host {};
+  if (::fstat(named->host_fd(), &host) < 0) return failed(errno);
+  // Of a named pipe that is not open but named: its other end could not be waited for.
+  if (S_ISFIFO(host.st_mode) && is_plain && named->is_owned()) return failed(EACCES);
+
+  if ((is_plain || !named->path().empty()) && !(flags & O_PATH)) {
     const int has = ::fcntl(named->host_fd(), F_GETFL);
     const auto may = [&](int only_other) {
       return !(has & O_PATH) && (has & O_ACCMODE) != only_other;
@@ -197,13 +202,12 @@ std::optional<Opened> open_by_number(Process& process, std::string_view path, in
   if (fd < 0) return failed(errno);
   opened.is_pipe = is_pipe;
   opened.file = std::make_shared<OpenFile>(fd, /*owned=*/true, named->kind(), named->path());
+  opened.file->folder = named->folder;
+  opened.file->is_text = named->is_text;
+  opened.file->is_changeable = named->is_changeable;
   if (is_pipe) {
     opened.file->is_nonblocking = (flags & O_NONBLOCK) != 0;
     opened.file->is_reached_from_outside = true;
-  } else {
-    opened.file->folder = named->folder;
-    opened.file->is_text = named->is_text;
-    opened.file->is_changeable = named->is_changeable;
   }
   return opened;
 }
@@ -581,7 +585,9 @@ Reply next_of_listing(Call& call, const OpenFile& file, std::vector<uint8_t>& by
     std::memcpy(&record, &bytes[size + kSizeAt], sizeof record);
     if (record == 0 || size + record > bytes.size()) break;
   }
-  if (size == 0 && got > 0) return Reply::error(EINVAL);  // no room for one
+  struct stat whole {};
+  if (::fstat(file.host_fd(), &whole) < 0) return Reply::error(errno);
+  if (size == 0 && at < whole.st_size) return Reply::error(EINVAL);  // no room for one
   ::lseek(file.host_fd(), at + static_cast<off_t>(size), SEEK_SET);
   call.memory.write(call.args[1], {bytes.data(), size});
   return Reply::result(static_cast<int64_t>(size));

@@ -35,6 +35,7 @@ Opened open_own(const Place& place, int flags) {
     case OwnFile::kDevice:
       break;
     default:
+      if (place.own == OwnFile::kFolder && (writes || (flags & O_CREAT))) return refused(EISDIR);
       if (writes) return refused(EACCES, /*is_outside=*/true);
   }
   Opened opened;

@@ -180,7 +180,7 @@ constexpr std::string_view kDescriptors = "/proc/self/fd";
 std::map<std::string, uint8_t> entries(const Call& call, const std::string& folder) {
   std::map<std::string, uint8_t> names{{".", DT_DIR}, {"..", DT_DIR}};
   const auto add = [&](std::string_view path, uint8_t type) {
-    if (!path.starts_with(folder) || path[folder.size()] != '/') return;
+    if (!path.starts_with(folder + "/")) return;
     path.remove_prefix(folder.size() + 1);
     const size_t end = path.find('/');
     names.emplace(path.substr(0, end), end == path.npos ? type : uint8_t{DT_DIR});
@@ -266,8 +266,8 @@ std::optional<int> number_in_path(std::string_view path) {
     if (!path.starts_with(folder)) continue;
     const std::string_view digits = path.substr(folder.size());
     int number = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error == std::errc() && end == digits.data() + digits.size() && number >= 0) return number;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (number >= 0 && std::to_string(number) == digits) return number;
   }
   return std::nullopt;
 }

@@ -76,7 +76,7 @@ bool Place::may_look() const {
   return own != OwnFile::kNone || (self ? self->is_visible() : folder->is_readable);
 }
 bool Place::may_read() const {
-  if (own != OwnFile::kNone) return own != OwnFile::kFolder;
+  if (own != OwnFile::kNone) return true;
   return self ? self->is_readable : folder->is_readable && !is_device();
 }
 bool Place::may_change() const {

@@ -40,7 +40,7 @@ class CallFrames {
   CallFrames(const CallFrames&) = delete;
   CallFrames& operator=(const CallFrames&) = delete;
 
-  // Hostile stacks take a tenth of a millisecond. After kMostUnwound cores a core is taken to have the
+  // Stacks of many cores take time. After kMostUnwound cores a core is taken to have the
   // callers of one with the same place and link register, or none.
   static constexpr size_t kMostUnwound = 1024;
   CallStack stack(uint32_t core, CallPlace place);

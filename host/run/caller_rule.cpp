@@ -137,7 +137,8 @@ class Frame {
     // The first place counts: a value that is not defined is stored like any other.
     const bool is_saved = std::ranges::any_of(
         saved_, [&](const auto& s) { return s.second == value.number && s.first >= -depth(); });
-    if (!is_saved) saved_[offset] = value.number;
+    constexpr size_t kMostSaved = 64;
+    if (!is_saved && saved_.size() < kMostSaved) saved_[offset] = value.number;
   }
 
   const GuestIsa* isa_;
@@ -157,7 +158,7 @@ CallerRule rule_of(const GuestIsa& isa, const Frame& frame) {
   rule.cfa_register = isa.frames.stack_pointer;
   if (!is_base(rule.cfa_register)) rule.cfa_register = isa.frames.frame_pointer;
   if (!is_base(rule.cfa_register)) return rule;
-  rule.is_known = true;
+  rule.is_known = rule.is_from_code = true;
   rule.cfa_offset = -frame.get(slots[static_cast<size_t>(rule.cfa_register)]).number;
   std::map<int64_t, int> registers;  // DWARF's number of a slot
   for (size_t reg = 0; reg < slots.size(); ++reg) registers[slots[reg]] = static_cast<int>(reg);
@@ -179,6 +180,12 @@ CallerRule rule_of(const GuestIsa& isa, const Frame& frame) {
   found.erase(isa.frames.stack_pointer);  // the CFA
   for (const auto& [reg, saved] : found) rule.saved.push_back(saved);
   return rule;
+}
+
+bool links_by(const CodeBlock& call, int slot) {
+  return std::ranges::any_of(call.draft.uops, [&](const Uop& u) {
+    return u.op == Op::konst && u.d == slot && u.imm == call.next_pc;
+  });
 }
 
 // Of the C library. Others are followed as if they did, after all else.
@@ -244,8 +251,10 @@ CallerRule rule_from_debug_info(DebugInfo& debug_info, size_t registers, uint64_
   return rule;
 }
 
-CallerRule rule_from_code(const Module& module, uint64_t begin, uint64_t end, uint64_t pc) {
+CallerRule rule_from_code(const Module& module, uint64_t begin, uint64_t end, uint64_t pc,
+                          size_t& budget) {
   constexpr uint64_t kMostBytes = 1 << 16;
+  constexpr size_t kMostWays = 256;
   const GuestIsa* const isa = find_isa(module.isa);
   if (!isa || isa->frames.slots.empty() || end - begin > kMostBytes) return {};
   const Guise guise{.cpu = find_cpu(*isa, module.cpu).value_or(0)};
@@ -276,6 +285,8 @@ CallerRule rule_from_code(const Module& module, uint64_t begin, uint64_t end, ui
     auto [at, frame] = std::move(ways.front());
     ways.pop_front();
     while (is_new(at)) {
+      if (budget == 0) return {};
+      --budget;
       seen.insert(at);
       const CodeBlock block = form_block(*isa, at, code, is_one, guise);
       if (pc >= at && pc < block.next_pc) return rule_of(*isa, frame);
@@ -284,6 +295,9 @@ CallerRule rule_from_code(const Module& module, uint64_t begin, uint64_t end, ui
       if (!block.draft.end.present) continue;
       const Uop& last = block.draft.uops.back();
       if (block.is_call()) {
+        // Through another register: to a part that functions share, as __riscv_save_0.
+        if (!links_by(block, isa->frames.slots[static_cast<size_t>(isa->frames.return_address)]))
+          break;
         if (last.op == Op::jmp && never_returns(module, block.draft.end.taken_pc)) break;
         behind_calls.push_back({at, std::move(frame)});
         break;
@@ -298,7 +312,7 @@ CallerRule rule_from_code(const Module& module, uint64_t begin, uint64_t end, ui
       const uint64_t taken = block.draft.end.taken_pc;
       if (!block.falls_through())
         at = taken;
-      else if (is_new(taken))
+      else if (is_new(taken) && ways.size() < kMostWays)
         ways.push_back({taken, frame});
     }
   }

@@ -20,6 +20,7 @@ struct CallerRule {
     bool operator==(const Saved&) const = default;
   };
   bool is_known = false;
+  bool is_from_code = false;
   int cfa_register = 0;
   int64_t cfa_offset = 0;
   std::vector<Saved> saved;  // other registers are the caller's
@@ -35,6 +36,8 @@ CallerRule rule_from_debug_info(DebugInfo& debug_info, size_t registers, uint64_
 /// leads to pc, or no register holds the CFA there. It relies on what compilers make: two ways to
 /// an instruction agree on the frame, calls keep the stack pointer and what callees save, and no
 /// other pointer leads to where registers are saved.
-CallerRule rule_from_code(const Module& module, uint64_t begin, uint64_t end, uint64_t pc);
+/// `budget`: so many instructions may still be followed.
+CallerRule rule_from_code(const Module& module, uint64_t begin, uint64_t end, uint64_t pc,
+                          size_t& budget);
 
 }  // namespace gpusim::host

@@ -1,5 +1,6 @@
 #include "host/run/unwinder.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "host/guest_access.h"
@@ -16,6 +17,18 @@ bool is_same_function(const Module& module, uint64_t a, uint64_t b) {
     return symbol.substr(0, symbol.find('+'));
   };
   return name(a) == name(b);
+}
+
+// Labels within a function are none.
+const Symbol* function_at(const Module& module, uint64_t pc) {
+  constexpr int kMostLabels = 64;
+  auto at = std::ranges::upper_bound(module.symbols, pc, {}, &Symbol::address);
+  for (int tries = 0; at != module.symbols.begin() && tries < kMostLabels; ++tries) {
+    --at;
+    if (at->is_function && pc - at->address < at->size_bytes) return &*at;
+  }
+  const Symbol* const symbol = symbol_at(module, pc);
+  return symbol && symbol->is_function ? symbol : nullptr;
 }
 
 }  // namespace
@@ -137,6 +150,13 @@ std::optional<Unwinder::Registers> Unwinder::step_by_rule(const Registers& calle
   const auto sp = callee.get(frames_->stack_pointer);
   if (!base || !sp) return std::nullopt;
   const uint64_t cfa = *base + static_cast<uint64_t>(rule.cfa_offset);
+  // A function that called has its own return address elsewhere than in the register.
+  const auto back = std::ranges::find(rule.saved, frames_->return_address, &CallerRule::Saved::reg);
+  const bool is_back_known =
+      back == rule.saved.end()
+          ? is_innermost
+          : !rule.is_from_code || back->where != CallerRule::Saved::Where::kLost;
+  if (!is_back_known) return std::nullopt;
   // Only a leaf needs no stack; nothing is saved beyond the end of addresses.
   if (cfa < *sp || (cfa == *sp && !is_innermost)) return std::nullopt;
   Registers caller = callee;
@@ -198,17 +218,16 @@ const CallerRule& Unwinder::rule_at(uint64_t pc) {
   return it->second;
 }
 
-CallerRule Unwinder::find_rule(uint64_t pc) const {
+CallerRule Unwinder::find_rule(uint64_t pc) {
   if (debug_info_)
     if (CallerRule rule = rule_from_debug_info(*debug_info_, slots_.size(), pc); rule.is_known)
       return rule;
-  const Symbol* const function = symbol_at(module_, pc);
+  const Symbol* const function = function_at(module_, pc);
   // Cold parts of functions begin with the frame that the function had.
-  if (!function || !function->is_function || function->name.find(".cold") != std::string::npos)
-    return {};
+  if (!function || function->name.find(".cold") != std::string::npos) return {};
   const uint64_t size_bytes = function->size_bytes;
   return rule_from_code(module_, function->address,
-                        size_bytes ? function->address + size_bytes : pc + 1, pc);
+                        size_bytes ? function->address + size_bytes : pc + 1, pc, budget_);
 }
 
 }  // namespace gpusim::host

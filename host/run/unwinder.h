@@ -49,7 +49,7 @@ class Unwinder {
   class Registers;
 
   const CallerRule& rule_at(uint64_t pc);
-  CallerRule find_rule(uint64_t pc) const;
+  CallerRule find_rule(uint64_t pc);
   // The caller's registers; nothing if they cannot be found so.
   std::optional<Registers> step_by_rule(const Registers& callee, uint64_t pc, bool is_innermost);
   std::optional<Registers> step_by_frame_pointer(const Registers& callee, uint64_t pc,
@@ -66,6 +66,7 @@ class Unwinder {
   size_t word_bytes_ = 8;
   std::vector<int> slots_;  // the module's, by DWARF's number
   std::unordered_map<uint64_t, CallerRule> rules_;
+  size_t budget_ = 1'000'000;  // instructions of functions whose code is followed: half a second
 };
 
 }  // namespace gpusim::host

@@ -120,6 +120,9 @@ class Checkpoints(unittest.TestCase):
         """Runs whole, then in `parts`, each on the next of `steps` (options of a backend); returns
         what the files were that each way left."""
         options = ["--root", self.folder, *options]
+        if "cuda" in BACKENDS and "private" not in options:
+            # What is usual on this machine's processor is more than the emulated GPU has.
+            options += ["--memory-size", "1G", "--stack-size", "256K"]
         before = setup() if setup else None
         whole, stats = self.whole(program, [*options, *steps[0]], args, stdin)
         after_whole = setup() if setup else None

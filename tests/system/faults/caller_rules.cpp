@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
       const CallerRule expected = rule_from_debug_info(debug_info, isa.frames.slots.size(), pc);
       if (expected.is_known) {
         counts = true;
-        const CallerRule found = rule_from_code(module, begin, end, pc);
+        size_t budget = ~size_t{0};
+        const CallerRule found = rule_from_code(module, begin, end, pc, budget);
         const std::map<int, int64_t> saved = saved_in(expected);
         const std::map<int, int64_t> here = saved_in(found);
         // Another base cannot be compared; nor are registers that a callee may change.

@@ -386,6 +386,11 @@ TEST_CASE("a schedule waits for what instructions read, and what is left goes on
   const Pipeline::Code again = {Insn{kCycle, 0, {}, {{3, false, kCycle}}},
                                 Insn{kCycle, 1, {3}, {}}};
   CHECK(begin(Pipeline::schedule(again, before, 0)) == std::vector<Ticks>{0, 1, 2});
+  // Over many ends of blocks nothing is under way: there would be states without end.
+  std::vector<Underway> long_one = {{3, false, 1000 * kCycle}};
+  for (int ends = 2; ends <= Pipeline::kMostEnds; ++ends)
+    CHECK((long_one = Pipeline::schedule({}, long_one, 0).left).size() == 1);
+  CHECK(Pipeline::schedule({}, long_one, 0).left.empty());
 }
 
 TEST_CASE("streams of all cores get the memory's bandwidth") {
