@@ -26,7 +26,9 @@ NOT_FOR_CLANG = {"-fno-crossjumping", "-fno-extern-tls-init", "-fno-gnu-unique",
                  "-fno-tree-tail-merge"}
 
 # What clang 14 does not parse: _Float16 on any x86-64; subranges of GCC's library.
-NOT_BY_CLANG = {"tests/isa/ptx/matrix_test.cpp", "tests/isa/ptx/rows_float_test.cpp",
+NOT_BY_CLANG = {"tests/isa/ptx/matrix_forms_test.cpp", "tests/isa/ptx/matrix_test.cpp",
+                "tests/isa/ptx/rows_float_test.cpp", "tests/isa/ptx/rows_narrow_test.cpp",
+                "tests/isa/ptx/rows_packed_test.cpp", "tests/isa/ptx/warpgroup_test.cpp",
                 "host/offload/lock_guard.cpp"}
 
 

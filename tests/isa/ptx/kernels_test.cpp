@@ -306,8 +306,12 @@ AGAIN:
       if (r.fault) FAIL(r.fault->text);
       results.push_back(std::move(of_backend));
     }
-    CHECK(std::memcmp(results[0].data(), results[1].data(), 64 * sizeof(F)) == 0);
-    CHECK(std::memcmp(results[0].data(), memory.data(), 64 * sizeof(F)) != 0);
+    const auto bytes = [](const std::vector<F>& list) {
+      const auto* const first = reinterpret_cast<const char*>(list.data());
+      return std::string(first, 64 * sizeof(F));
+    };
+    CHECK(bytes(results[0]) == bytes(results[1]));
+    CHECK(bytes(results[0]) != bytes(memory));
   };
   compare(float{}, "f32");
   compare(double{}, "f64");

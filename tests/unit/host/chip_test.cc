@@ -57,6 +57,7 @@ struct Stream {
     return std::make_unique<ChipModel>(shape, module, config, 8, "");
   }
   void feed(ChipModel& chip) {
+    chip.settle();
     for (uint32_t core = 0; core < words.size(); ++core) {
       if (!words[core].empty()) chip.read(core, words[core], sites);
       words[core].clear();
