@@ -231,10 +231,9 @@ Reply sys_openat(Kernel& kernel, Call& call) {
       refuse(kernel, path.name(), (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)));
     if (opened.is_pipe && opened.error == ENXIO && !(flags & O_NONBLOCK))
       return kernel.park_for_retry(call, kAnotherProcess);
-    const bool is_made = opened.is_text || opened.is_listing;
-    file = is_made ? make_text_file(opened.path, own_text(kernel, call, opened.path))
-                   : std::move(opened.file);
-    if (!file) return Reply::error(is_made ? ENOMEM : opened.error);
+    file = opened.is_text ? make_text_file(opened.path, own_text(kernel, call, opened.path))
+                          : std::move(opened.file);
+    if (!file) return Reply::error(opened.is_text ? ENOMEM : opened.error);
   }
   if (file->kind() == OpenFile::Kind::kPipe && (flags & O_ACCMODE) == O_RDONLY &&
       !(flags & O_NONBLOCK) && !has_met_writer(file->host_fd())) {

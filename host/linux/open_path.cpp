@@ -38,15 +38,14 @@ Opened open_own(const Place& place, int flags) {
       if (place.own == OwnFile::kFolder && (writes || (flags & O_CREAT))) return refused(EISDIR);
       if (writes) return refused(EACCES, /*is_outside=*/true);
   }
-  Opened opened;
-  opened.path = place.own_path;
-  opened.is_listing = place.own == OwnFile::kFolder;
-  if (opened.is_listing) return opened;
-  if (flags & O_DIRECTORY) return refused(ENOTDIR);
-  if (place.own != OwnFile::kText)
+  const bool is_folder = place.own == OwnFile::kFolder;
+  if ((flags & O_DIRECTORY) && !is_folder) return refused(ENOTDIR);
+  if (place.own != OwnFile::kText && !is_folder)
     return as_file(reopen(place.fd(), flags), place, OpenFile::Kind::kOther,
                    /*is_changeable=*/false);
+  Opened opened;
   opened.is_text = true;
+  opened.path = place.own_path;
   return opened;
 }
 

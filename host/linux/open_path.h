@@ -11,8 +11,7 @@ struct Opened {
   int error = 0;
   bool is_outside = false;  // `error` is EACCES because no root allows it
   FileRef file;
-  bool is_text = false;     // no file, but OwnFile::kText, which `path` names
-  bool is_listing = false;  // no file, but OwnFile::kFolder
+  bool is_text = false;     // no file, but OwnFile::kText or kFolder, which `path` names
   bool is_pipe = false;     // a named pipe; ENXIO: it has no reader
   std::string path;
 };

@@ -258,8 +258,9 @@ FileRef make_text_file(const std::string& path, const std::string& text) {
   return file;
 }
 
+static constexpr const char* kStandard[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+
 std::optional<int> number_in_path(std::string_view path) {
-  static constexpr std::string_view kStandard[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
   for (int number = 0; number < 3; ++number)
     if (path == kStandard[number]) return number;
   for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
@@ -278,7 +279,6 @@ std::string descriptor_target(const OpenFile& file, int number) {
   if (S_ISFIFO(host.st_mode)) return fmt::format("pipe:[{}]", host.st_ino);
   if (S_ISSOCK(host.st_mode)) return fmt::format("socket:[{}]", host.st_ino);
   if (!file.path().empty()) return file.path();
-  static constexpr const char* kStandard[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
   if (!file.is_owned() && number < 3) return kStandard[number];
   return "anon_inode:[file]";
 }

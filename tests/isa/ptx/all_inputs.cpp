@@ -146,6 +146,13 @@ auto is_published(T x) {
     return x == x;
 }
 
+template <class T>
+T loaded(const void* bits) {
+  T x;
+  std::memcpy(&x, bits, sizeof x);
+  return x;
+}
+
 struct F32 {
   using Bits = uint32_t;
   using Number = float;
@@ -153,11 +160,7 @@ struct F32 {
   static constexpr bool kIsF32 = true;
   static constexpr double kSmallestNormal = 0x1p-126, kSmallest = 0x1p-149;
   static double input(uint32_t word) { return std::bit_cast<float>(word); }
-  static FourFloats load(const uint32_t* bits) {
-    FourFloats x;
-    std::memcpy(&x, bits, sizeof x);
-    return x;
-  }
+  static FourFloats load(const uint32_t* bits) { return loaded<FourFloats>(bits); }
 };
 struct F64 {
   using Bits = uint64_t;
@@ -166,11 +169,7 @@ struct F64 {
   static constexpr bool kIsF32 = false;
   static constexpr double kSmallestNormal = 0x1p-1022, kSmallest = 0x1p-1074;
   static double input(uint32_t word) { return std::bit_cast<double>(uint64_t{word} << 32); }
-  static Four load(const uint64_t* bits) {
-    Four x;
-    std::memcpy(&x, bits, sizeof x);
-    return x;
-  }
+  static Four load(const uint64_t* bits) { return loaded<Four>(bits); }
 };
 
 enum class Form : uint8_t { kPlain, kFlushing };
