@@ -1,6 +1,7 @@
 #include "device_sim/native/engine.h"
 
 #include <cpuid.h>
+#include <immintrin.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
@@ -109,10 +110,10 @@ bool can_write_gs() {
 class NativeEngine final : public Engine {
  public:
   NativeEngine(const Module& module, const MemoryView& memory, uint64_t weight, Guard guard)
-      : guard_(std::move(guard)), environment_(asmjit::Environment::host()) {
+      : guard_(std::move(guard)), environment_(asmjit::Environment::host()), weight_(weight) {
     around_.module = &module;
     around_.memory = memory;
-    around_.weight = weight;
+    around_.counts_classes = memory.class_ticks != nullptr;
     around_.plain_windows = is_plain(memory);
     around_.fp_by_machine = module.abi.fp_state != kNoSlot;
   }
@@ -131,7 +132,9 @@ class NativeEngine final : public Engine {
     return around_.fp_by_machine && misfits_.load(std::memory_order_relaxed) > kMostMisfits;
   }
   bool run(Frame& frame, uint32_t uop) override;
-  void prepare(Frame& frame) const override {
+  void prepare(CountingFrame& counting) const override {
+    counting.reserve(counted_.size());
+    Frame& frame = counting.frame();
     frame.rights = page_table_ ? page_table_->rights() : nullptr;
     frame.limit = around_.direct.limit;
     frame.unit_entries = reinterpret_cast<void* const*>(unit_entries_.data());
@@ -139,6 +142,7 @@ class NativeEngine final : public Engine {
     frame.uops = around_.module->uops.data();
     frame.memory = &around_.memory;
   }
+  void settle(CountingFrame& frame, uint64_t* block_counts, uint32_t* classes) const override;
 
  private:
   static constexpr uint32_t kMostMisfits = 10000;
@@ -159,6 +163,7 @@ class NativeEngine final : public Engine {
   std::vector<uint32_t> strands_of(std::span<const uint32_t> blocks) const;
   void forget_code();
   void add_entry(uint32_t uop, uint64_t code);
+  uint32_t count_of(uint32_t block);
   bool is_block(uint32_t uop) const { return block_at_[uop] != kNoBlock; }
 
   struct Range {
@@ -181,6 +186,14 @@ class NativeEngine final : public Engine {
   std::vector<uint32_t> blocks_;                       // with code
   std::vector<uint32_t> first_uops_;                   // of these
   std::vector<bool> has_code_;                         // by block
+  // Blocks that code counts, by count.
+  struct Counted {
+    alignas(32) std::array<uint32_t, 16> classes = {};
+    uint32_t block = 0;
+  };
+  std::vector<Counted> counted_;
+  std::vector<uint32_t> count_of_;  // by block; kNoBlock: none
+  uint64_t weight_;
   int maps_ = 0;                                       // that slots had
   bool is_full_ = false;
   std::atomic<uint32_t> misfits_ = 0;  // cores that came in other modes
@@ -237,10 +250,12 @@ bool NativeEngine::write_common() {
   const x86::Gp saved[] = {x86::rbx, x86::rbp, x86::r12, x86::r13, x86::r14, x86::r15};
   const auto tally = static_cast<int32_t>(offsetof(Frame, tally));
   const auto load_tally = [&] {
+    if (!around_.counts_classes) return;
     a.vmovdqu(x86::ymm14, x86::ptr(x86::rbp, tally));
     a.vmovdqu(x86::ymm15, x86::ptr(x86::rbp, tally + 32));
   };
   const auto store_tally = [&] {
+    if (!around_.counts_classes) return;
     a.vmovdqu(x86::ptr(x86::rbp, tally), x86::ymm14);
     a.vmovdqu(x86::ptr(x86::rbp, tally + 32), x86::ymm15);
     a.vzeroupper();
@@ -357,8 +372,48 @@ void NativeEngine::add_entry(uint32_t uop, uint64_t code) {
   exits_.erase(begin, end);
 }
 
+uint32_t NativeEngine::count_of(uint32_t block) {
+  if (count_of_.size() <= block) count_of_.resize(around_.module->blocks.size(), kNoBlock);
+  uint32_t& count = count_of_[block];
+  if (count != kNoBlock) return count;
+  count = static_cast<uint32_t>(counted_.size());
+  Counted& c = counted_.emplace_back();
+  c.block = block;
+  for (size_t k = 0; k < kInsnClassCount; ++k) c.classes[k] = around_.module->blocks[block].classes[k];
+  return count;
+}
+
+__attribute__((target("avx2"))) void NativeEngine::settle(CountingFrame& frame,
+                                                          uint64_t* block_counts,
+                                                          uint32_t* classes) const {
+  constexpr size_t kAtOnce = 8;
+  uint32_t* const counts = frame.counts();
+  __m256i sums[2] = {};
+  for (size_t i = 0; i < counted_.size(); i += kAtOnce) {
+    auto* const some = reinterpret_cast<__m256i*>(counts + i);
+    if (_mm256_testz_si256(*some, *some)) continue;
+    for (size_t k = i; k < std::min(i + kAtOnce, counted_.size()); ++k) {
+      if (counts[k] == 0) continue;
+      const Counted& c = counted_[k];
+      block_counts[c.block] += weight_ * counts[k];
+      const __m256i times = _mm256_set1_epi32(static_cast<int>(counts[k]));
+      for (size_t half = 0; half < 2; ++half) {
+        const __m256i each = reinterpret_cast<const __m256i*>(c.classes.data())[half];
+        sums[half] = _mm256_add_epi32(sums[half], _mm256_mullo_epi32(times, each));
+      }
+    }
+    *some = __m256i{};
+  }
+  if (around_.counts_classes) return;
+  alignas(32) std::array<uint32_t, 16> sum;
+  std::memcpy(sum.data(), sums, sizeof sum);
+  for (size_t c = 0; c < kInsnClassCount; ++c) classes[c] += sum[c];
+}
+
 void NativeEngine::forget_code() {
   memory_->clear();
+  counted_.clear();
+  std::fill(count_of_.begin(), count_of_.end(), kNoBlock);
   traps_.clear();
   exits_.clear();
   std::fill(entries_.begin(), entries_.end(), 0);
@@ -405,7 +460,8 @@ bool NativeEngine::write_blocks(std::span<const uint32_t> blocks) {
   code.init(environment_);
   code.setErrorHandler(&errors);
   StrandWriter writer(code, around_);
-  writer.write(starts, [this](uint32_t uop) { return entries_[uop]; });
+  writer.write(starts, [this](uint32_t uop) { return entries_[uop]; },
+               [this](uint32_t block) { return count_of(block); });
   const uint64_t base = errors.failed || writer.failed() ? 0 : memory_->add(code);
   if (base == 0) return false;
   const auto place = [&](Label label) {
@@ -494,6 +550,15 @@ bool NativeEngine::run(Frame& frame, uint32_t uop) {
 }
 
 }  // namespace
+
+void CountingFrame::reserve(size_t counts) {
+  if (counts <= room_ && storage_ != nullptr) return;
+  room_ = std::max(2 * counts, size_t{1024});
+  const size_t bytes = sizeof(Frame) + room_ * sizeof(uint32_t);
+  storage_.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{alignof(Frame)})));
+  new (storage_.get()) Frame;
+  std::fill_n(this->counts(), room_, 0);
+}
 
 std::unique_ptr<Engine> Engine::make(const Module& module, const MemoryView& memory,
                                      uint64_t weight, Guard guard) {

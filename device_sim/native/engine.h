@@ -44,10 +44,13 @@ class Engine {
   virtual bool wants_other_code() const = 0;
 
   // During slices, by any thread.
-  // Where the core goes on, if there is code at the micro-op that suits its state.
+  // Where the core goes on, if there is code at the micro-op that suits its state. The frame is a
+  // CountingFrame's.
   virtual bool run(Frame& frame, uint32_t uop) = 0;
-  // What frames need beside slots, budget, depth and counts.
-  virtual void prepare(Frame& frame) const = 0;
+  // What frames need beside slots, budget and depth, and room for counts.
+  virtual void prepare(CountingFrame& frame) const = 0;
+  // Adds what was executed to the counts of blocks and, unless run() did, to those of classes.
+  virtual void settle(CountingFrame& frame, uint64_t* block_counts, uint32_t* classes) const = 0;
 };
 
 }  // namespace gpusim::native

@@ -1,7 +1,10 @@
 // What native code works on while it runs one core. The code keeps the hottest slots in registers
 // and writes them back before anybody else looks.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 
 #include "device_sim/core/memory_view.h"
 #include "device_sim/uir/uop.h"
@@ -15,7 +18,6 @@ struct Frame {
   int64_t budget = 0;   // instructions left
   uint32_t next = 0;    // micro-op where the core goes on
   uint32_t depth = 0;   // of calls
-  uint64_t* block_counts = nullptr;
   const uint8_t* rights = nullptr;      // see PageRights
   uint64_t limit = 0;                   // of addresses: see DirectMemory
   void* const* unit_entries = nullptr;  // see Engine
@@ -23,7 +25,8 @@ struct Frame {
   uint64_t called = 0;  // micro-op that the interpreter's function computes
   // Host addresses of runs of guest memory that may be accessed, for the rest of a strand; 0: none.
   uint64_t covers[kCovers];
-  // Instructions per class of completed blocks, but for their sum.
+  // Instructions per class of completed blocks, but for their sum: only where cores look at their
+  // clocks. Others' are what the counts behind the frame say.
   alignas(32) uint32_t tally[16] = {};
   // MXCSR without exceptions, and where it is looked at.
   uint32_t mxcsr = 0, mxcsr_now = 0;
@@ -39,6 +42,23 @@ struct PageRights {
   static constexpr uint8_t kLinearRead = 1, kLinearWrite = 2, kWindowRead = 16, kWindowWrite = 32;
   // This page alone: the same bits, shifted.
   static constexpr int kAlone = 2;
+};
+
+// A host thread's frame, and behind it how often code of an engine has completed blocks since
+// somebody settled that (Engine::settle).
+class CountingFrame {
+ public:
+  Frame& frame() { return *reinterpret_cast<Frame*>(storage_.get()); }
+  uint32_t* counts() { return reinterpret_cast<uint32_t*>(storage_.get() + sizeof(Frame)); }
+  // Makes room, while all counts are 0.
+  void reserve(size_t counts);
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{alignof(Frame)}); }
+  };
+  std::unique_ptr<std::byte, Free> storage_;
+  size_t room_ = 0;
 };
 
 }  // namespace gpusim::native

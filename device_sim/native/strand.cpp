@@ -61,8 +61,9 @@ StrandWriter::StrandWriter(asmjit::CodeHolder& code, const Surroundings& around)
   state_.piece.set_assembler(&a_);
 }
 
-void StrandWriter::write(std::span<const uint32_t> starts, const Find& find) {
+void StrandWriter::write(std::span<const uint32_t> starts, const Find& find, const Count& count) {
   find_ = find;
+  count_ = count;
   for (const uint32_t start : starts) labels_.emplace(start, a_.newLabel());
   Domain::current() = &state_;
   for (size_t i = 0; i < starts.size(); ++i)
@@ -107,13 +108,6 @@ void StrandWriter::write_strand(uint32_t start, uint32_t next_start) {
   a_.align(asmjit::AlignMode::kCode, 16);
   a_.bind(label);
   entries_.push_back({start, label});
-  const Label over = a_.newLabel();
-  a_.test(x86::r15, x86::r15);
-  a_.jle(over);
-  later([this, over, start] {
-    a_.bind(over);
-    leave_at(start);
-  });
   for (uint32_t i = start; i < end; ++i) write_uop(i);
   write_branch(end, next_start);
 }
@@ -516,16 +510,23 @@ void StrandWriter::write_checked_access(uint32_t i, Label slow, Label done) {
 
 // --- control
 
-void StrandWriter::write_block_count(const Uop& u) {
-  const Block& block = around_.module->blocks[u.block()];
-  a_.mov(x86::rax, field(offsetof(Frame, block_counts), 8));
-  const x86::Mem count = x86::qword_ptr(x86::rax, static_cast<int32_t>(8 * u.block()));
-  if (Domain::fits_imm(around_.weight)) {
-    a_.add(count, static_cast<int32_t>(around_.weight));
-  } else {
-    a_.mov(x86::rcx, around_.weight);
-    a_.add(count, x86::rcx);
+// Where the budget ends the interpreter takes the core out of the block, and counts it.
+void StrandWriter::write_block_count(uint32_t i) {
+  const uint32_t number = uops_[i].block();
+  const Block& block = around_.module->blocks[number];
+  const auto insns = static_cast<int32_t>(block.insn_count);
+  if (insns != 0) {
+    const Label over = a_.newLabel();
+    a_.sub(x86::r15, insns);
+    a_.jle(over);
+    later([this, over, insns, i] {
+      a_.bind(over);
+      a_.add(x86::r15, insns);
+      leave_at(i);
+    });
   }
+  a_.inc(field(sizeof(Frame) + sizeof(uint32_t) * count_(number), sizeof(uint32_t)));
+  if (!around_.counts_classes) return;
   alignas(32) uint32_t counts[16] = {};
   for (size_t c = 0; c < kInsnClassCount; ++c) counts[c] = block.classes[c];
   for (int half = 0; half < 2; ++half) {
@@ -542,7 +543,6 @@ void StrandWriter::write_block_count(const Uop& u) {
       a_.embed(words.data(), sizeof words);
     });
   }
-  a_.sub(x86::r15, static_cast<int32_t>(block.insn_count));
 }
 
 void StrandWriter::write_indirect_jump(uint32_t i) {
@@ -569,7 +569,7 @@ void StrandWriter::write_indirect_jump(uint32_t i) {
   a_.mov(x86::rdx, x86::ptr(x86::rcx, x86::rdx, 3, 0, 8));
   a_.test(x86::rdx, x86::rdx);
   a_.jz(elsewhere);
-  write_block_count(u);
+  write_block_count(i);
   const x86::Mem depth = field(offsetof(Frame, depth), 4);
   if (u.aux == static_cast<uint8_t>(JumpHint::kCall)) a_.inc(depth);
   if (u.aux == static_cast<uint8_t>(JumpHint::kReturn)) {
@@ -589,7 +589,7 @@ void StrandWriter::write_branch(uint32_t i, uint32_t next_start) {
     case Shape::kLink:
       return go_to(u.target(), next_start);
     case Shape::kJmp:
-      write_block_count(u);
+      write_block_count(i);
       if (u.aux == static_cast<uint8_t>(JumpHint::kCall)) a_.inc(field(offsetof(Frame, depth), 4));
       return go_to(u.target(), next_start);
     case Shape::kJmpReg:
@@ -597,7 +597,7 @@ void StrandWriter::write_branch(uint32_t i, uint32_t next_start) {
     case Shape::kBrAB:
     case Shape::kBrAI: {
       if (around_.fp_by_machine && names_fp_state(u)) settle_exceptions();
-      write_block_count(u);
+      write_block_count(i);
       state_.piece.begin(Label());
       state_.conditions.clear();
       const Domain::M m = simd::lower_branch<Domain>(u, slot(u.a), slot(u.b));

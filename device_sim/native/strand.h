@@ -1,6 +1,7 @@
 // Generates code for strands: micro-ops from a place where control may arrive to the next one that
 // ends a block.
 #pragma once
+#include <deque>
 #include <functional>
 #include <unordered_map>
 #include <vector>
@@ -20,7 +21,7 @@ struct Surroundings {
   // The modes in the slot that the ABI names are the usual ones: the machine computes, and its
   // inexact exceptions, which are gathered in MXCSR, are IXC.
   bool fp_by_machine = false;
-  uint64_t weight = 1;              // of an execution in Frame::block_counts
+  bool counts_classes = false;      // in Frame::tally, at once
   uint64_t pages = 0;               // that PageRights are known of
   bool plain_windows = false;       // the windows are one run of storage
   DirectMemory direct;              // if there is one, GS begins there, and PageRights are not used
@@ -33,8 +34,10 @@ class StrandWriter {
 
   // Null if there is no code at the micro-op yet.
   using Find = std::function<uint64_t(uint32_t uop)>;
+  // Which of the frame's counts is a block's.
+  using Count = std::function<uint32_t(uint32_t block)>;
   // Strands that start at these micro-ops, in this order.
-  void write(std::span<const uint32_t> starts, const Find& find);
+  void write(std::span<const uint32_t> starts, const Find& find, const Count& count);
   bool failed() const { return failed_; }
 
   struct Way {
@@ -66,7 +69,7 @@ class StrandWriter {
   void write_move(const Uop& u, x86::Mem at);
   void write_check(uint8_t need, bool in_windows, int64_t extent, Label access, Label slow);
   bool seems_in_windows(const Uop& u) const;
-  void write_block_count(const Uop& u);
+  void write_block_count(uint32_t i);
   void write_branch(uint32_t i, uint32_t next_start);
   void write_indirect_jump(uint32_t i);
   bool names_fp_state(const Uop& u) const;
@@ -83,10 +86,11 @@ class StrandWriter {
   x86::Assembler a_;
   Domain::State state_;
   Find find_;
+  Count count_;
   std::unordered_map<uint32_t, Label> labels_;
   std::vector<Way> entries_, exits_;
   std::vector<Access> accesses_;
-  std::vector<std::function<void()>> later_;
+  std::deque<std::function<void()>> later_;
   const AccessRuns* runs_ = nullptr;
   std::vector<uint32_t> covers_;  // by run: its place in Frame::covers, + 1
   uint32_t covers_used_ = 0;

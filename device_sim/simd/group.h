@@ -15,6 +15,7 @@
 #include "device_sim/core/lanes.h"
 #include "device_sim/core/turns.h"
 #include "device_sim/core/wait.h"
+#include "device_sim/native/frame.h"
 #include "device_sim/simd/affine.h"
 #include "device_sim/simd/next_turn.h"
 
@@ -88,6 +89,8 @@ struct Workspace {
   alignas(64) uint64_t operands[4][kMaxLanes];  // converted between 64 and 32 bits, or broadcast
   uint64_t atomics = 0;  // that went to several places
   uint64_t alone = 0;    // instructions that native code for one core executed
+  native::CountingFrame frame;     // for that
+  uint32_t* classes = nullptr;  // of the core whose counts `frame` has; null: it has none
 };
 
 // A machine has many: what every slice touches lies close together, the rest elsewhere.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "device_sim/simd/jit/code_cache.h"
 
@@ -23,7 +25,8 @@ bool are_uniform(const Group& g) {
 uint32_t run_alone(Group& g, uint32_t uop) {
   native::Engine* const engine = g.machine->native->alone();
   if (engine == nullptr || g.budget <= 0) return kNoUop;
-  native::Frame frame;
+  engine->prepare(g.workspace->frame);
+  native::Frame& frame = g.workspace->frame.frame();
   const bool all_uniform = are_uniform(g);
   if (all_uniform) {
     std::memcpy(frame.slots, g.base, g.slot_count * sizeof g.base[0]);
@@ -31,13 +34,13 @@ uint32_t run_alone(Group& g, uint32_t uop) {
     for (uint32_t s = 0; s < g.slot_count; ++s)
       frame.slots[s] = g.get_lane(static_cast<Slot>(s), 0);
   }
-  engine->prepare(frame);
   frame.budget = g.budget;
   frame.depth = g.depth;
-  frame.block_counts = g.block_counts;
+  std::fill(std::begin(frame.tally), std::end(frame.tally), 0);
   frame.core = g.core(0);
   if (g.machine->memory.class_ticks != nullptr) frame.clock = clock_of_lane(g, 0);
   if (!engine->run(frame, uop)) return kNoUop;
+  g.workspace->classes = g.epoch->counts;
   std::memcpy(g.base, frame.slots, g.slot_count * sizeof g.base[0]);
   if (!all_uniform) std::fill_n(g.kind, g.slot_count, uint8_t{kUniform});
   for (size_t c = 0; c < 16; ++c) g.epoch->counts[c] += frame.tally[c];
@@ -46,6 +49,12 @@ uint32_t run_alone(Group& g, uint32_t uop) {
   g.budget = frame.budget;
   g.depth = frame.depth;
   return frame.next;
+}
+
+void settle_alone(Group& g) {
+  if (g.workspace->classes == nullptr) return;
+  g.machine->native->alone()->settle(g.workspace->frame, g.block_counts,
+                                     std::exchange(g.workspace->classes, nullptr));
 }
 
 }  // namespace gpusim::simd

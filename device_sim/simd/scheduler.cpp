@@ -10,6 +10,7 @@
 
 #include "device_sim/core/interleaving.h"
 #include "device_sim/simd/grouped_threads.h"
+#include "device_sim/simd/run_alone.h"
 #include "device_sim/simd/watched.h"
 
 namespace gpusim::simd {
@@ -405,6 +406,7 @@ uint64_t Scheduler::run_group(Group& g, uint64_t instructions, Worker& worker) {
     g.budget = budget;
     begin_lanes(g);
     simd::run_group(g);
+    if (g.width == 1) settle_alone(g);
     if (machine_.counts_lanes) settle_lanes(g);
     left -= budget - g.budget;
     if (machine_.max_instructions) stop_at_limit(g);
