@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <optional>
@@ -186,12 +187,12 @@ class NativeEngine final : public Engine {
   std::vector<uint32_t> blocks_;                       // with code
   std::vector<uint32_t> first_uops_;                   // of these
   std::vector<bool> has_code_;                         // by block
-  // Blocks that code counts, by count.
-  struct Counted {
-    alignas(32) std::array<uint32_t, 16> classes = {};
-    uint32_t block = 0;
+  // Blocks that code counts, by count, and their classes.
+  struct alignas(64) Classes {
+    __m256i halves[2];
   };
-  std::vector<Counted> counted_;
+  std::vector<uint32_t> counted_;
+  std::vector<Classes> classes_;
   std::vector<uint32_t> count_of_;  // by block; kNoBlock: none
   uint64_t weight_;
   int maps_ = 0;                                       // that slots had
@@ -377,32 +378,36 @@ uint32_t NativeEngine::count_of(uint32_t block) {
   uint32_t& count = count_of_[block];
   if (count != kNoBlock) return count;
   count = static_cast<uint32_t>(counted_.size());
-  Counted& c = counted_.emplace_back();
-  c.block = block;
-  for (size_t k = 0; k < kInsnClassCount; ++k) c.classes[k] = around_.module->blocks[block].classes[k];
+  counted_.push_back(block);
+  BlockClassCounts classes = around_.module->blocks[block].classes;
+  std::fill(classes.begin() + kInsnClassCount, classes.end(), 0);
+  std::memcpy(&classes_.emplace_back(), classes.data(), sizeof(Classes));
   return count;
 }
 
 __attribute__((target("avx2"))) void NativeEngine::settle(CountingFrame& frame,
                                                           uint64_t* block_counts,
                                                           uint32_t* classes) const {
-  constexpr size_t kAtOnce = 8;
+  static_assert(CountingFrame::kAtOnce == 32);
   uint32_t* const counts = frame.counts();
   __m256i sums[2] = {};
-  for (size_t i = 0; i < counted_.size(); i += kAtOnce) {
+  for (size_t i = 0; i < counted_.size(); i += CountingFrame::kAtOnce) {
     auto* const some = reinterpret_cast<__m256i*>(counts + i);
-    if (_mm256_testz_si256(*some, *some)) continue;
-    for (size_t k = i; k < std::min(i + kAtOnce, counted_.size()); ++k) {
-      if (counts[k] == 0) continue;
-      const Counted& c = counted_[k];
-      block_counts[c.block] += weight_ * counts[k];
-      const __m256i times = _mm256_set1_epi32(static_cast<int>(counts[k]));
-      for (size_t half = 0; half < 2; ++half) {
-        const __m256i each = reinterpret_cast<const __m256i*>(c.classes.data())[half];
-        sums[half] = _mm256_add_epi32(sums[half], _mm256_mullo_epi32(times, each));
+    const __m256i any = (some[0] | some[1]) | (some[2] | some[3]);
+    if (_mm256_testz_si256(any, any)) continue;
+    for (size_t vector = 0; vector < 4; ++vector) {
+      const __m256i is_zero = _mm256_cmpeq_epi32(some[vector], __m256i{});
+      auto bits = ~static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(is_zero))) & 0xff;
+      for (; bits != 0; bits &= bits - 1) {
+        const size_t k = i + 8 * vector + static_cast<size_t>(std::countr_zero(bits));
+        block_counts[counted_[k]] += weight_ * counts[k];
+        const __m256i times = _mm256_set1_epi32(static_cast<int>(counts[k]));
+        for (size_t half = 0; half < 2; ++half)
+          sums[half] = _mm256_add_epi32(sums[half],
+                                        _mm256_mullo_epi32(times, classes_[k].halves[half]));
       }
+      some[vector] = __m256i{};
     }
-    *some = __m256i{};
   }
   if (around_.counts_classes) return;
   alignas(32) std::array<uint32_t, 16> sum;
@@ -413,6 +418,7 @@ __attribute__((target("avx2"))) void NativeEngine::settle(CountingFrame& frame,
 void NativeEngine::forget_code() {
   memory_->clear();
   counted_.clear();
+  classes_.clear();
   std::fill(count_of_.begin(), count_of_.end(), kNoBlock);
   traps_.clear();
   exits_.clear();
@@ -553,7 +559,7 @@ bool NativeEngine::run(Frame& frame, uint32_t uop) {
 
 void CountingFrame::reserve(size_t counts) {
   if (counts <= room_ && storage_ != nullptr) return;
-  room_ = std::max(2 * counts, size_t{1024});
+  room_ = (std::max(2 * counts, size_t{1024}) + kAtOnce - 1) / kAtOnce * kAtOnce;
   const size_t bytes = sizeof(Frame) + room_ * sizeof(uint32_t);
   storage_.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{alignof(Frame)})));
   new (storage_.get()) Frame;

@@ -50,6 +50,7 @@ class CountingFrame {
  public:
   Frame& frame() { return *reinterpret_cast<Frame*>(storage_.get()); }
   uint32_t* counts() { return reinterpret_cast<uint32_t*>(storage_.get() + sizeof(Frame)); }
+  static constexpr size_t kAtOnce = 32;  // room is for a multiple of that
   // Makes room, while all counts are 0.
   void reserve(size_t counts);
 
