@@ -40,6 +40,7 @@ struct CalledSlots {
   size_t pitch;
   uint64_t get(Slot s) const { return first[s * pitch]; }
   void set(Slot s, uint64_t value) { first[s * pitch] = value; }
+  void find_again() {}
 };
 struct CalledWarp {
   const cuda_emulated::RegionCall& call;
