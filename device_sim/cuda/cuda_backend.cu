@@ -469,7 +469,8 @@ void CudaBackend::try_regions() {
   std::vector<uint64_t> counts(all ? module_->blocks.size() : 0);
   for (size_t b = 0; b < counts.size(); ++b) counts[b] = b % 3 == 0 ? 1 : 40;
   if (!all) counts = block_counts();
-  std::vector<CodeRegion> regions = choose_regions(*module_, counts);
+  std::vector<CodeRegion> regions = choose_regions(
+      *module_, counts, all ? RegionLimits{.hot_part = ~uint64_t{0}} : RegionLimits{});
   if (regions.empty() || regions == regions_) return;
   regions_ = std::move(regions);
   compiler_->begin(text_of(*module_, regions_), has_vectors(), config_.linear_storage != nullptr);
