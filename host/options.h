@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "device_sim/core/backend.h"
+#include "device_sim/core/compiled_regions.h"
 
 struct gpusim_host;  // host/plugin/gpusim_plugin.h
 
@@ -45,6 +45,7 @@ struct RunOptions {
   std::vector<std::string> call_args;  // its arguments, as written
   std::string backend = "auto";
   std::string devices;  // of the backend: see BackendRequest
+  CompiledRegions compiled_regions = CompiledRegions::kAuto;
   std::string cpu;  // that the guest sees; empty: the ISA's default, or the module file's
   uint32_t threads = 0;  // 0: one per hardware thread
   uint32_t group_width = 64;

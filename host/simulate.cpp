@@ -328,6 +328,7 @@ void Simulation::make_backend() {
     backend_ = std::make_unique<uninitialised::CheckedMachine>();
   else
     backend_ = make_backend_on(choice_.backend, choice_.devices);
+  compile_regions(*backend_, options_.compiled_regions);
 }
 
 void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {

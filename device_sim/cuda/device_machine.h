@@ -1,6 +1,7 @@
 // A machine on a device of its own, beside which others may run their slices.
 #pragma once
 #include "device_sim/core/async_slices.h"
+#include "device_sim/core/compiled_regions.h"
 #include "device_sim/core/linear_space.h"
 #include "device_sim/core/machine_state.h"
 
@@ -9,7 +10,8 @@ namespace gpusim::cuda {
 class DeviceMachine : public Backend,
                       public MachineState,
                       public AsyncSlices,
-                      public TakesLinearSpace {
+                      public TakesLinearSpace,
+                      public CompilesRegions {
  public:
   // Has to be called before any other function, in each thread, unless it was called last.
   virtual void select() = 0;

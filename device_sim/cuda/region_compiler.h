@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "device_sim/core/compiled_regions.h"
 #include "device_sim/cuda/kernel.cuh"
 
 namespace gpusim::cuda {
@@ -31,6 +32,6 @@ class RegionCompiler {
 };
 
 // Null: regions are not compiled.
-std::unique_ptr<RegionCompiler> make_region_compiler();
+std::unique_ptr<RegionCompiler> make_region_compiler(CompiledRegions wanted);
 
 }  // namespace gpusim::cuda

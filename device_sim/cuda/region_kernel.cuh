@@ -6,21 +6,30 @@
 
 namespace gpusim::cuda {
 
+// The same number, of which a compiler does not know what was computed with it: it computes that
+// again, rather than keep it in registers while a region runs.
+__device__ __forceinline__ uint32_t once_more(uint32_t number) {
+  asm volatile("" : "+r"(number));
+  return number;
+}
+
 // A core's context in device memory.
 class StoredContext {
  public:
   __device__ __forceinline__ StoredContext(const Launch& launch, uint32_t core)
-      : first_(launch.slots + core), pitch_(launch.core_count) {}
-  __device__ __forceinline__ uint64_t get(Slot s) const { return first_[size_t{s} * pitch_]; }
+      : launch_(launch), core_(core) {}
+  __device__ __forceinline__ uint64_t get(Slot s) const { return first()[size_t{s} * pitch()]; }
   __device__ __forceinline__ void set(Slot s, uint64_t value) const {
-    first_[size_t{s} * pitch_] = value;
+    first()[size_t{s} * pitch()] = value;
   }
-  __device__ __forceinline__ uint64_t* first() const { return first_; }
-  __device__ __forceinline__ size_t pitch() const { return pitch_; }
+  __device__ __forceinline__ uint64_t* first() const { return launch_.slots + core_; }
+  __device__ __forceinline__ size_t pitch() const { return launch_.core_count; }
+  // What follows is far from what came before.
+  __device__ __forceinline__ void find_again() { core_ = once_more(core_); }
 
  private:
-  uint64_t* const first_;
-  const size_t pitch_;
+  const Launch& launch_;
+  uint32_t core_;
 };
 
 // Counts blocks for the regions of a core.
@@ -56,11 +65,13 @@ __device__ __forceinline__ void run_regions(const Launch& launch) {
   StoredContext slots(launch, core);
   BlockCounter counter(launch, core);
   const View& memory = launch.machine.memory;
-  state.pc = Regions::run(launch.machine.region_at[state.pc], state.pc, slots, memory, core, left,
-                          depth, counter);
-  state.depth = depth;
-  state.instructions += static_cast<uint64_t>(int64_t{most} - left);
-  state.passed = 0;
+  const uint32_t place = Regions::run(launch.machine.region_at[state.pc], state.pc, slots, memory,
+                                      core, left, depth, counter);
+  CoreState& after = launch.states[once_more(core)];
+  after.pc = place;
+  after.depth = depth;
+  after.instructions += static_cast<uint64_t>(int64_t{most} - left);
+  after.passed = 0;
   if (left > 0) atomicAdd(&launch.left_regions[left > most / 2], 1u);
 }
 

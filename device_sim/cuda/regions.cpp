@@ -83,10 +83,25 @@ std::optional<uint32_t> place_behind(const Module& module, uint32_t block) {
   return module.code.uop_at[unit];
 }
 
+// Adds the micro-op's slots.
+void note_slots(const Uop& u, std::set<Slot>& used, std::set<Slot>& written) {
+  const ShapeInfo shape = shape_info(op_info(u.op).shape);
+  const auto note = [&](Slot first, OperandUse use) {
+    for (Slot i = 0; i < std::max(use.reads, use.writes); ++i) used.insert(first + i);
+    for (Slot i = 0; i < use.writes; ++i) written.insert(first + i);
+  };
+  note(u.d, shape.d);
+  note(u.a, shape.a);
+  note(u.b, shape.b);
+  note(u.c, shape.c);
+  note(u.e, shape.e);
+  if (shape.fp_state) note(u.e, {1, 1});
+}
+
 class Chooser {
  public:
   Chooser(const Module& module, std::span<const uint64_t> counts, const RegionLimits& limits)
-      : module_(module), is_hot_(module.blocks.size()) {
+      : module_(module), counts_(counts), limits_(limits), is_hot_(module.blocks.size()) {
     find_hot(counts, limits);
     find_places();
   }
@@ -207,6 +222,7 @@ class Chooser {
     region.slots.assign(used.begin(), used.end());
     region.written.assign(written.begin(), written.end());
     find_narrow(region);
+    find_rare(region);
     return region;
   }
 
@@ -239,21 +255,28 @@ class Chooser {
     region.narrow.assign(narrow.begin(), narrow.end());
   }
 
-  static void note_slots(const Uop& u, std::set<Slot>& used, std::set<Slot>& written) {
-    const ShapeInfo shape = shape_info(op_info(u.op).shape);
-    const auto note = [&](Slot first, OperandUse use) {
-      for (Slot i = 0; i < std::max(use.reads, use.writes); ++i) used.insert(first + i);
-      for (Slot i = 0; i < use.writes; ++i) written.insert(first + i);
+  // Narrow slots have one register each, and code relies on them.
+  void find_rare(CodeRegion& region) const {
+    const auto executions = [&](uint32_t place) {
+      const uint32_t block = module_.uop_block[place];
+      return block < counts_.size() ? counts_[block] : 0;
     };
-    note(u.d, shape.d);
-    note(u.a, shape.a);
-    note(u.b, shape.b);
-    note(u.c, shape.c);
-    note(u.e, shape.e);
-    if (shape.fp_state) note(u.e, {1, 1});
+    uint64_t most = 0;
+    for (const uint32_t place : region.places) most = std::max(most, executions(place));
+    std::set<Slot> often(region.narrow.begin(), region.narrow.end());
+    for (const uint32_t place : region.places) {
+      if (executions(place) < most / limits_.rare_part) continue;
+      const Stretch& s = stretches_.at(place);
+      std::set<Slot> written;
+      for (uint32_t i = place; i < s.end + !s.is_left; ++i)
+        note_slots(module_.uops[i], often, written);
+    }
+    std::ranges::set_difference(region.slots, often, std::back_inserter(region.rare));
   }
 
   const Module& module_;
+  std::span<const uint64_t> counts_;  // of blocks
+  const RegionLimits limits_;
   std::vector<bool> is_hot_;               // blocks
   std::map<uint32_t, Stretch> stretches_;  // by place
   std::map<uint32_t, uint32_t> parent_;    // of places, towards one of their region
@@ -277,7 +300,8 @@ class Writer {
     line("    uint32_t core, int32_t& left, uint32_t& depth, Warp& warp) {{");
     line("  LocalSlots<{}> s;", module_.slot_count);
     line("  StopInfo why;");
-    for (const Slot slot : region_.slots) line("  s.set({0}, slots.get({0}));", slot);
+    for (const Slot slot : region_.slots)
+      if (!is_rare(slot)) line("  s.set({0}, slots.get({0}));", slot);
     if (!region_.narrow.empty()) {
       line("  if ((0{}) != 0) return at;", [&] {
         std::string halves;
@@ -295,7 +319,9 @@ class Writer {
     line("  }}");
     for (const uint32_t place : region_.places) write_place(place);
     line("leave:");
-    for (const Slot slot : region_.written) line("  slots.set({0}, s.get({0}));", slot);
+    line("  slots.find_again();");
+    for (const Slot slot : region_.written)
+      if (!is_rare(slot)) line("  slots.set({0}, s.get({0}));", slot);
     if (counted_apart_) {
       // Its executions took what the others did not take of the budget.
       std::string others;
@@ -324,6 +350,7 @@ class Writer {
                        op_info(u.op).name, u.d, u.a, u.b, u.c, u.e, u.aux, u.imm);
   }
 
+  bool is_rare(Slot slot) const { return std::ranges::binary_search(region_.rare, slot); }
   bool has(uint32_t place) const {
     return std::binary_search(region_.places.begin(), region_.places.end(), place);
   }
@@ -361,6 +388,7 @@ class Writer {
          module_.blocks[module_.uop_block[place]].pc);
     if (module_.blocks[module_.uop_block[place]].first_uop == place)
       line("  GPUSIM_MARK({})", module_.uop_block[place]);
+    read_rare_slots(place, s.end + !s.is_left);
     write_stretch(place, s.end);
     if (s.is_left) {
       line("  at = {}; goto leave;", s.end);
@@ -386,6 +414,20 @@ class Writer {
         line("    if (taken) {}", go(place, s.targets[0]));
         line("    {} }}", go(place, s.targets[1]));
     }
+  }
+
+  // Of a stretch. What it writes of them it stores at once.
+  void read_rare_slots(uint32_t place, uint32_t end) {
+    std::set<Slot> used, written;
+    for (uint32_t i = place; i < end; ++i) note_slots(module_.uops[i], used, written);
+    for (const Slot slot : used)
+      if (is_rare(slot)) line("  s.set({0}, slots.get({0}));", slot);
+  }
+  void store_rare_slots(const Uop& u) {
+    std::set<Slot> used, written;
+    note_slots(u, used, written);
+    for (const Slot slot : written)
+      if (is_rare(slot)) line("  slots.set({0}, s.get({0}));", slot);
   }
 
   // Micro-ops one after the other. Where accesses have addresses that are known before, one
@@ -422,6 +464,7 @@ class Writer {
       line("  {{ {} GPUSIM_STEP_OPEN({}) }}", constant(u), op_info(u.op).name);
     else
       line("  {{ {} GPUSIM_STEP({}, {}) }}", constant(u), op_info(u.op).name, i);
+    store_rare_slots(u);
   }
   // Of a stretch, what computes addresses from what slots hold before it, and the accesses there.
   struct Ahead {

@@ -23,13 +23,20 @@ struct CodeRegion {
   std::vector<Slot> written;     // of these
   // Of these: the upper half is 0 from entry to exit. A core with another one is not let in.
   std::vector<Slot> narrow;
-  bool operator==(const CodeRegion&) const = default;
+  // Of `slots`: no register is kept for them, since only code uses them that is executed far less
+  // than the rest. They are read and written where they are stored.
+  std::vector<Slot> rare;
+  // What else there is follows from the places, or makes no difference but in time.
+  bool operator==(const CodeRegion& other) const { return places == other.places; }
 };
 
 struct RegionLimits {
   // A block is hot that executes at least one in so many of all micro-ops.
   uint64_t hot_part = 2000;
   size_t most_micro_ops = 3000;  // of all regions together; the hottest blocks come first
+  // Slots are rare that are used only in blocks with fewer executions than one in so many of those
+  // of the region's most frequent block.
+  uint64_t rare_part = 16;
 };
 
 // `block_counts`: how often each block of the module was executed.

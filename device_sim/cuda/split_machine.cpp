@@ -15,7 +15,7 @@ struct Part {
   uint32_t first = 0, count = 0;
 };
 
-class SplitMachine final : public Backend, public MachineState {
+class SplitMachine final : public Backend, public MachineState, public CompilesRegions {
  public:
   explicit SplitMachine(std::vector<std::unique_ptr<DeviceMachine>> machines) {
     for (auto& machine : machines) parts_.push_back({.machine = std::move(machine)});
@@ -27,6 +27,9 @@ class SplitMachine final : public Backend, public MachineState {
     return names;
   }
 
+  void compile_regions(CompiledRegions wanted) override {
+    for (const Part& p : parts_) p.machine->compile_regions(wanted);
+  }
   void configure(const Module& module, const MachineConfig& config) override;
   void reset(uint64_t max_instructions) override {
     for (const Part& p : parts_) on(p).reset(max_instructions);

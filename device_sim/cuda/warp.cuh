@@ -107,6 +107,7 @@ class SharedContext {
   __device__ __forceinline__ void set(Slot s, uint64_t value) {
     asm volatile("st.shared.u64 [%0], %1;" ::"r"(s * pitch_ + first_), "l"(value));
   }
+  __device__ __forceinline__ void find_again() {}  // StoredContext has reason to
 
  private:
   uint32_t first_, pitch_;
@@ -117,6 +118,7 @@ class SharedContext {
   uint64_t get(Slot s) const { return shared_slots[s * blockDim.x + threadIdx.x]; }
   void set(Slot s, uint64_t value) { shared_slots[s * blockDim.x + threadIdx.x] = value; }
   uint64_t* first() const { return shared_slots + threadIdx.x; }
+  void find_again() {}
 };
 #endif
 

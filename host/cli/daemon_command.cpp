@@ -10,7 +10,7 @@ namespace {
 struct RawDaemonOptions {
   daemon::DaemonOptions daemon;
   int qemu_fd = -1;
-  std::string memory_limit;
+  std::string memory_limit, compiled_regions;
   bool sandbox = false, no_sandbox = false;
 };
 
@@ -19,6 +19,8 @@ daemon::DaemonOptions understand(const RawDaemonOptions& raw) {
   if (raw.qemu_fd >= 0) options.qemu_fd = raw.qemu_fd;
   if (!raw.memory_limit.empty())
     options.memory_limit_bytes = parse_size("--memory-limit", raw.memory_limit);
+  if (!raw.compiled_regions.empty())
+    options.compiled_regions = compiled_regions_of(raw.compiled_regions).value();
   if (raw.sandbox && raw.no_sandbox) throw Error("--sandbox and --no-sandbox exclude each other");
   if (raw.sandbox || raw.no_sandbox) options.sandbox = raw.sandbox;
   return options;
@@ -49,6 +51,10 @@ void add_daemon_command(CLI::App& app, Action& action) {
       ->add_option("--guest-memory", options.guest_memory,
                    "How a GPU reaches guest RAM: auto, registered, pageable or copied")
       ->check(CLI::IsMember({"auto", "registered", "pageable", "copied"}));
+  command
+      ->add_option("--compiled-regions", raw->compiled_regions,
+                   "Whether hot code is compiled for the GPU: off, on (beside kernels) or wait")
+      ->check(CLI::IsMember({"off", "on", "wait"}));
   command->add_option("--threads", options.threads, "Host threads (all)")
       ->check(CLI::Range(1u, 4096u));
   command->add_option("--max-cores", options.most_cores, "Of one kernel (1048576)")

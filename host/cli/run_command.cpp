@@ -26,7 +26,7 @@ struct RawRunOptions {
       host_memory, check, time;
   std::vector<std::string> roots;
   std::string grid, block, cluster, shared;  // of a kernel (PTX)
-  std::string config_path, watch, call_stacks = "auto";
+  std::string config_path, watch, call_stacks = "auto", compiled_regions;
 };
 
 constexpr const char* kOfKernels[] = {"--grid", "--block", "--cluster", "--shared"};
@@ -208,6 +208,8 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
          {"--caches", "--check", "--chip", "--plugin", "--trace", "--checkpoint"})
       if (command.get_option(other)->count() != 0)
         throw Error(fmt::format("--gdb steps cores where {} does not see it: not both", other));
+  if (!raw.compiled_regions.empty())
+    run.compiled_regions = compiled_regions_of(raw.compiled_regions).value();
   run.follow_calls = raw.call_stacks == "on"    ? FollowCalls::kOn
                      : raw.call_stacks == "off" ? FollowCalls::kOff
                                                 : FollowCalls::kAuto;
@@ -337,6 +339,11 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                    "GPUs to run on (backend cuda): numbers as `gpusim info` lists them, with commas "
                    "between, or all; several only with --memory private")
       ->transform(list_value());
+  command
+      ->add_option("--compiled-regions", raw->compiled_regions,
+                   "Whether hot code is compiled for the GPU (backend cuda): off, on (beside the "
+                   "run) or wait (the run waits for it)")
+      ->check(CLI::IsMember({"off", "on", "wait"}));
   command->add_option("--cpu", run.cpu,
                       "Processor that the guest finds: one that `gpusim info` lists");
   command->add_option("--threads", run.threads, "Host threads (all)")->check(CLI::Range(1u, 4096u));

@@ -220,6 +220,8 @@ int run_sweep(const SweepArguments& a, const std::vector<std::string>& guest_arg
   if (!a.compare.empty()) return run_compare(a);
   if (a.program.empty())
     throw Error("name a program, or a study file (.json, .toml); gpusim sweep --help");
+  if (!a.runner.devices.empty() && a.runner.slurm_tasks != 0)
+    throw Error("--devices names this machine's GPUs: not with --slurm");
   if (!a.runner.sbatch.empty() && a.runner.slurm_tasks == 0)
     throw Error("--sbatch OPTION is for the job of --slurm TASKS");
   const Study study = study_of(a, guest_args);
@@ -273,6 +275,10 @@ void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args
       ->check(CLI::Range(1u, 4096u));
   command->add_option("--jobs", a->jobs, "Points at once (as host threads allow)")
       ->check(CLI::Range(1u, 4096u));
+  command
+      ->add_option("--devices", a->runner.devices,
+                   "GPUs, by number or all, each of which gets one point of backend cuda at a time")
+      ->transform(list_value());
   command->add_option("--timeout", a->timeout_seconds, "Seconds after which a point has failed")
       ->check(CLI::Range(0.0, 1e7));
   command->add_flag("--retry", a->runner.retry, "Run points that failed again");

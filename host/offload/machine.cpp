@@ -88,6 +88,7 @@ KernelMachine::KernelMachine(Translator& translator, DeviceMemory* memory,
   if (auto* const takes = dynamic_cast<TakesLinearSpace*>(backend_.get());
       takes && memory && memory->space())
     takes->use(*memory->space());
+  compile_regions(*backend_, options.compiled_regions);
   backend_->configure(module, plan_.config);
   if (CpuMachineState* const state = memory_of(*backend_)) state->limit_slices(kLongestSlice);
   known_uops_ = module.uops.size();

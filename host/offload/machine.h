@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "device_sim/core/backend.h"
+#include "device_sim/core/compiled_regions.h"
 #include "host/linux/kernel.h"
 #include "host/memory_plan.h"
 #include "host/offload/device_memory.h"
@@ -24,6 +24,7 @@ namespace gpusim::offload {
 
 struct KernelMachineOptions {
   std::string backend = "auto";
+  CompiledRegions compiled_regions = CompiledRegions::kAuto;
   uint32_t threads = 1;
   uint32_t cores = 1;
   uint64_t stack_size_bytes = 0;  // 0: automatic

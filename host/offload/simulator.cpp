@@ -434,6 +434,7 @@ void Simulator::Impl::begin(Context& c, Job& job) {
   job.begin = Clock::now();
   job.has_begun = true;
   const KernelMachineOptions wanted{.backend = options.backend,
+                                    .compiled_regions = options.compiled_regions,
                                     .threads = options.threads,
                                     .cores = l.cores,
                                     .stack_size_bytes = l.stack_size_bytes};

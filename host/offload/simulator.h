@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 
+#include "device_sim/core/compiled_regions.h"
 #include "host/offload/device_memory.h"
 #include "host/offload/fault_lines.h"
 #include "host/offload/offload_error.h"
@@ -24,6 +25,7 @@ struct SimulatorOptions {
   std::string backend = "auto";
   // How a backend with memory of its own reaches the caller's: auto, registered, pageable, copied.
   std::string guest_memory = "auto";
+  CompiledRegions compiled_regions = CompiledRegions::kAuto;
   uint32_t threads = 0;  // host threads of kernels; 0: one per hardware thread
   // Device addresses are this process's own (the native library). Else each context has a range of
   // its own, address_space_bytes long.

@@ -10,6 +10,8 @@
 
 #include "device_sim/base/error.h"
 #include "device_sim/core/backend.h"
+#include "device_sim/core/devices.h"
+#include "host/backend_choice.h"
 #include "host/processor.h"
 #include "host/sweep/child.h"
 #include "host/sweep/interrupt.h"
@@ -43,14 +45,52 @@ std::string last_line(const std::string& text, const std::string& otherwise) {
   return line.substr(0, 400);
 }
 
+// GPUs of this machine, each of which has one point at a time of those whose backend takes one.
+class DeviceShares {
+ public:
+  DeviceShares(const Study& study, const std::string& devices) {
+    if (devices.empty()) return;
+    for (const Case& c : study.cases)
+      for (const std::string& option : c.options)
+        if (option.starts_with("--device"))
+          throw Error(fmt::format(
+              "--devices {}: {} names a GPU for its points itself, by {}: one of the two", devices,
+              c.label, option));
+    if (std::ranges::find(study.backends, backend_) == study.backends.end())
+      throw Error(
+          fmt::format("--devices {}: no point of the study has backend {}", devices, backend_));
+    free_ = host::parse_devices(devices);
+    std::ranges::reverse(free_);
+    is_on_ = true;
+  }
+  bool concerns(const PointId& id) const { return is_on_ && id.backend == backend_; }
+  bool has_room(const PointId& id) const { return !concerns(id) || !free_.empty(); }
+  std::optional<uint32_t> take(const PointId& id) {
+    if (!concerns(id)) return {};
+    const uint32_t device = free_.back();
+    free_.pop_back();
+    return device;
+  }
+  void give_back(std::optional<uint32_t> device) {
+    if (device) free_.push_back(*device);
+  }
+
+ private:
+  const std::string backend_ = backend_with_devices().name;
+  bool is_on_ = false;
+  std::vector<uint32_t> free_;  // the next one last
+};
+
 class Runner {
  public:
-  Runner(const Study& study, const std::string& folder, Tasks& tasks, Workers& workers, bool quiet)
+  Runner(const Study& study, const std::string& folder, Tasks& tasks, Workers& workers,
+         const RunnerOptions& options)
       : study_(study),
+        devices_(study, options.devices),
         tasks_(tasks),
         workers_(workers),
         running_folder_(folder + "/running/" + workers.id()),
-        progress_(!quiet) {}
+        progress_(!options.quiet) {}
   // What was begun is free for others.
   ~Runner() {
     std::error_code ignored;
@@ -81,7 +121,8 @@ class Runner {
       // --jobs is the user's word; otherwise points share the host's threads without crowding.
       while (running_.size() < most_jobs && !is_interrupted()) {
         const std::optional<size_t> next = tasks_.take([&](const Task& t) {
-          return running_.empty() || study_.jobs || busy + t.threads <= most_threads;
+          return devices_.has_room(t.id) &&
+                 (running_.empty() || study_.jobs || busy + t.threads <= most_threads);
         });
         if (!next) break;
         busy += tasks_.list()[*next].threads;
@@ -98,10 +139,12 @@ class Runner {
         wait_for_others_ = kWait;
         wait();
         for (size_t i = 0; i < running_.size();) {
-          if (finish(running_[i], result))
-            running_.erase(running_.begin() + static_cast<ptrdiff_t>(i));
-          else
+          if (!finish(running_[i], result)) {
             ++i;
+            continue;
+          }
+          devices_.give_back(running_[i].device);
+          running_.erase(running_.begin() + static_cast<ptrdiff_t>(i));
         }
       }
       show();
@@ -117,6 +160,7 @@ class Runner {
     std::unique_ptr<Child> child;
     std::string stats;
     bool timed_out = false;
+    std::optional<uint32_t> device = {};
   };
 
   void start(size_t index) {
@@ -136,6 +180,12 @@ class Runner {
     r.point.load = load_average();
     r.point.others = static_cast<uint32_t>(running_.size());
     std::vector<std::string> words = point_command(t.id, r.stats);
+    r.device = devices_.take(t.id);
+    if (r.device) {
+      const std::string option = fmt::format("--device={}", *r.device);
+      r.point.command.insert(r.point.command.begin() + 2, option);
+      words.insert(words.begin() + 2, option);
+    }
     words.insert(words.begin(), "/proc/self/exe");
     r.child = std::make_unique<Child>(words);
     running_.push_back(std::move(r));
@@ -217,6 +267,7 @@ class Runner {
   }
 
   const Study& study_;
+  DeviceShares devices_;
   Tasks& tasks_;
   Workers& workers_;
   const std::string running_folder_;
@@ -313,7 +364,7 @@ StudyRun work(const Study& study, const std::string& folder, const Json& simulat
     if (options.slurm_tasks != 0) {
       run_slurm_job(folder, tasks, workers, options, former, result);
     } else {
-      Runner runner(study, folder, tasks, workers, options.quiet);
+      Runner runner(study, folder, tasks, workers, options);
       result.interrupted = !runner.run(is_opener || result.others_wait, result);
       runner.progress().clear();
     }
@@ -353,6 +404,7 @@ Launch launch_and_session() {
 
 StudyRun run_study(const Study& asked, const std::string& folder, const std::string& version,
                    const RunnerOptions& options) {
+  (void)DeviceShares(asked, options.devices);  // refuses before there is a folder
   const Launch launch = launch_and_session();
   if (options.slurm_tasks != 0 && launch.kind != Launch::Kind::kAlone)
     throw Error(fmt::format("--slurm: this is {} already; without it, all tasks work together",

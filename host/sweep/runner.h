@@ -14,6 +14,7 @@ struct RunnerOptions {
   bool quiet = false;
   bool retry = false;               // failed points, too
   bool restart = false;             // forget what the folder holds
+  std::string devices;              // GPUs that points are shared out to; empty: nobody says
   uint32_t slurm_tasks = 0;         // hand the points to a job array of so many tasks
   std::vector<std::string> sbatch;  // options of that job
 };

@@ -75,11 +75,12 @@ typedef struct gpusim_event gpusim_event;
 /* ---- Device ---- */
 
 /*
- * `options`: NULL or "key=value,key=value". In a guest: device (path, /dev/gpusim), wait (sleep or frozen:
- * whether the guest's clocks may stand still while a thread waits without limit for a running kernel;
- * for programs in which nothing else has to happen meanwhile). In a host program: backend (auto,
- * scalar, simd, cuda), threads (0: all), memory (how a GPU reaches the program's: auto, registered,
- * pageable or copied; docs/gpu.md). NOT_FOUND: unknown key.
+ * `options`: NULL or "key=value,key=value". In a guest: device (path, /dev/gpusim), wait (sleep or
+ * frozen: whether the guest's clocks may stand still while a thread waits without limit for a
+ * running kernel; for programs in which nothing else has to happen meanwhile). In a host program:
+ * backend (auto, scalar, simd, cuda), threads (0: all), memory (how a GPU reaches the program's:
+ * auto, registered, pageable or copied; docs/gpu.md), regions (whether hot code is compiled for a
+ * GPU: off, on or wait). NOT_FOUND: unknown key.
  */
 int gpusim_open(const char *options, gpusim_device **device);
 /* Waits for queued commands. The device goes when the last object made from it is released. */

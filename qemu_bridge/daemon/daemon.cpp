@@ -44,6 +44,7 @@ std::unique_ptr<offload::Simulator> open_service(const DaemonOptions& options,
   return std::make_unique<offload::Simulator>(offload::SimulatorOptions{
       .backend = options.backend,
       .guest_memory = options.guest_memory,
+      .compiled_regions = options.compiled_regions,
       .threads = options.threads,
       .most_contexts = options.most_contexts,
       .most_cores = options.most_cores,

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "device_sim/core/compiled_regions.h"
+
 namespace gpusim::daemon {
 
 struct DaemonOptions {
@@ -17,7 +19,8 @@ struct DaemonOptions {
 
   std::string backend = "auto";
   std::string guest_memory = "auto";  // offload::SimulatorOptions
-  uint32_t threads = 0;               // 0: one per hardware thread
+  CompiledRegions compiled_regions = CompiledRegions::kAuto;
+  uint32_t threads = 0;  // 0: one per hardware thread
   uint32_t most_cores = 1u << 20;
   uint32_t most_contexts = 64;
   std::optional<uint64_t> memory_limit_bytes;

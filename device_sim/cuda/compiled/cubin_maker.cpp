@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 
 #include "device_sim/base/embedded_file.h"
@@ -45,6 +47,20 @@ std::string hash_of_headers() {
   return hash_of(all);
 }
 
+// Another nvcc makes other machine code: which file it is, and of when.
+std::string nvcc_identity() {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  std::error_code error;
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path file = fs::canonical(fs::path(folder) / "nvcc", error);
+    if (error) continue;
+    const auto written = fs::last_write_time(file, error);
+    if (!error) return fmt::format("{} {} ", file.string(), written.time_since_epoch().count());
+  }
+  return {};
+}
+
 // Writes gpusim's headers, unless they are there.
 void write_headers(const fs::path& folder) {
   const fs::path complete = folder / "complete";
@@ -58,7 +74,7 @@ void write_headers(const fs::path& folder) {
 void CubinMaker::begin(const std::string& source, const std::string& architecture) {
   stop();
   const std::string compiler =
-      compiler_ == By::kNvrtc ? "NVRTC " + nvrtc_version() + " " : std::string();
+      compiler_ == By::kNvrtc ? "NVRTC " + nvrtc_version() + " " : nvcc_identity();
   const std::string headers = "headers-" + hash_of_headers();
   const std::string name = hash_of(compiler + headers + architecture + source);
   cubin_ = folder_ / (name + ".cubin");

@@ -114,15 +114,21 @@ class DeviceCompiler final : public RegionCompiler {
 
 }  // namespace
 
-std::unique_ptr<RegionCompiler> make_region_compiler() {
-  const char* const value = std::getenv("GPUSIM_COMPILED_REGIONS");
+std::unique_ptr<RegionCompiler> make_region_compiler(CompiledRegions wanted) {
   const std::filesystem::path cache = user_cache_folder();
-  if (!value || cache.empty()) return nullptr;
-  const std::string wanted = value;
-  // For tests without a GPU (tests/cuda_on_ptx): as PTX, all code, before the first slice.
-  const bool as_ptx = wanted == "ptx", waits = wanted == "wait";
-  if (!as_ptx && !waits && wanted != "1") return nullptr;
-  return std::make_unique<DeviceCompiler>(cache / "regions", as_ptx, as_ptx || waits);
+  if (cache.empty() || wanted == CompiledRegions::kOff) return nullptr;
+  bool as_ptx = false;
+  if (wanted == CompiledRegions::kAuto) {
+    const char* const value = std::getenv("GPUSIM_COMPILED_REGIONS");
+    const std::string word = value ? value : "";
+    // For tests without a GPU (tests/cuda_on_ptx): as PTX, all code, before the first slice.
+    as_ptx = word == "ptx";
+    wanted = word == "1" ? CompiledRegions::kOn
+                         : compiled_regions_of(word).value_or(CompiledRegions::kOff);
+    if (wanted == CompiledRegions::kOff && !as_ptx) return nullptr;
+  }
+  return std::make_unique<DeviceCompiler>(cache / "regions", as_ptx,
+                                          as_ptx || wanted == CompiledRegions::kWait);
 }
 
 }  // namespace gpusim::cuda

@@ -78,8 +78,7 @@ void copy_text(char* to, size_t room, const std::string& text) {
 }  // namespace
 
 struct gpusim_port {
-  std::string backend = "auto", memory = "auto";
-  uint32_t threads = 0;
+  Simulators::Options options;
   std::shared_ptr<Simulator> simulator;
   uint32_t context = 0;
   std::mutex mutex;
@@ -103,13 +102,20 @@ int read_options(gpusim_port& port, const gpusim_port_option* options, unsigned 
   for (unsigned i = 0; i < count; ++i) {
     const std::string key = options[i].key, value = options[i].value;
     if (key == "backend") {
-      port.backend = value;
+      port.options.backend = value;
     } else if (key == "memory") {
-      port.memory = value;
+      port.options.memory = value;
+    } else if (key == "regions") {
+      const auto regions = gpusim::compiled_regions_of(value);
+      if (!regions)
+        return gpusim_offload_fail(GPUSIM_INVALID_ARGUMENT, "gpusim_open: regions=%s: there are %s",
+                                   value.c_str(), gpusim::kCompiledRegionsWords);
+      port.options.regions = *regions;
     } else if (key == "threads") {
       const auto [end, error] =
-          std::from_chars(value.data(), value.data() + value.size(), port.threads);
-      if (error != std::errc{} || end != value.data() + value.size() || port.threads > 4096) {
+          std::from_chars(value.data(), value.data() + value.size(), port.options.threads);
+      if (error != std::errc{} || end != value.data() + value.size() ||
+          port.options.threads > 4096) {
         return gpusim_offload_fail(GPUSIM_INVALID_ARGUMENT, "gpusim_open: threads=%s: 0 to 4096",
                                    value.c_str());
       }
@@ -126,7 +132,7 @@ int port_open(const gpusim_port_option* options, unsigned count, gpusim_port** r
     auto port = std::make_unique<gpusim_port>();
     const int status = read_options(*port, options, count);
     if (status != GPUSIM_OK) return status;
-    port->simulator = simulators().acquire(port->backend, port->memory, port->threads);
+    port->simulator = simulators().acquire(port->options);
     try {
       const Ownership owned(simulators());
       port->context = port->simulator->open();
@@ -398,7 +404,7 @@ int port_cancel(gpusim_port* port, uint64_t ticket) {
 }  // namespace
 
 const gpusim_port_operations gpusim_offload_port = {
-    .default_options_hint = "backend=NAME, memory=WAY and threads=N",
+    .default_options_hint = "backend=NAME, memory=WAY, regions=WORD and threads=N",
     .supports_self = 0,
     .open = port_open,
     .close = port_close,

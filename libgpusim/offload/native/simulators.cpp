@@ -11,18 +11,18 @@ Simulators& Simulators::instance() {
   return *simulators;
 }
 
-std::shared_ptr<Simulator> Simulators::acquire(const std::string& backend,
-                                               const std::string& memory, uint32_t threads) {
+std::shared_ptr<Simulator> Simulators::acquire(const Options& wanted) {
   const std::lock_guard lock(entries_mutex_);
   for (Entry& entry : entries_) {
-    if (entry.backend != backend || entry.memory != memory || entry.threads != threads) continue;
+    if (entry.options != wanted) continue;
     ++entry.devices;
     return entry.simulator;
   }
   SimulatorOptions options;
-  options.backend = backend;
-  options.guest_memory = memory;
-  options.threads = threads;
+  options.backend = wanted.backend;
+  options.guest_memory = wanted.memory;
+  options.compiled_regions = wanted.regions;
+  options.threads = wanted.threads;
   options.identity = true;
   options.most_contexts = ~uint32_t{0};
   options.wake = [this] { wake(); };
@@ -33,7 +33,7 @@ std::shared_ptr<Simulator> Simulators::acquire(const std::string& backend,
   };
   auto simulator = std::make_shared<Simulator>(options);
   const Ownership owned(*this);
-  entries_.push_back({backend, memory, threads, simulator, 1});
+  entries_.push_back({wanted, simulator, 1});
   return simulator;
 }
 

@@ -23,8 +23,13 @@ class Simulators {
   static Simulators& instance();
 
   /// The simulator with these options, made if there is none; give each back. Throws.
-  std::shared_ptr<Simulator> acquire(const std::string& backend, const std::string& memory,
-                                     uint32_t threads);
+  struct Options {
+    std::string backend = "auto", memory = "auto";
+    CompiledRegions regions = CompiledRegions::kAuto;
+    uint32_t threads = 0;
+    bool operator==(const Options&) const = default;
+  };
+  std::shared_ptr<Simulator> acquire(const Options& options);
   void release(std::shared_ptr<Simulator> simulator);
 
   /// Ownership of all simulators, first come first served.
@@ -46,8 +51,7 @@ class Simulators {
 
  private:
   struct Entry {
-    std::string backend, memory;
-    uint32_t threads = 0;
+    Options options;
     std::shared_ptr<Simulator> simulator;
     unsigned devices = 0;
   };

@@ -112,6 +112,34 @@ class Devices(unittest.TestCase):
                           refused(two, f"--devices={text}"))
         self.assertIn("has an empty element", refused(two, "--devices=0,,1"))
 
+    def test_a_study_is_shared_out(self):
+        source, program = self.folder / "nothing.c", self.folder / "nothing"
+        source.write_text("int main(void) { return 0; }\n")
+        subprocess.run([*CC, source, "-o", program], check=True)
+
+        def study(chips, *options):
+            return self.gpusim_run(chips, "sweep", program, "--memory", "private", "--cores",
+                                   "1,2,3", "--backend", "cuda", "--repeat", 2, "--jobs", 4,
+                                   "--run-option=--memory-size=1M", "--run-option=--stack-size=64K",
+                                   "--scaling", "none", "--quiet", *options)
+
+        done = study("sm_90,sm_90,sm_90", "--devices", "0,2", "-o", "two")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        points = [json.loads(p.read_text()) for p in (self.folder / "two/points").glob("*.json")]
+        self.assertEqual(len(points), 6)
+        named = [next(w for w in p["command"] if w.startswith("--device")) for p in points]
+        self.assertEqual(set(named), {"--device=0", "--device=2"})
+        # The same study on one of them has nothing left to do.
+        again = study("sm_90", "--devices", "all", "-o", "two")
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+        for options, why in [(["--devices", "3"], "there is no GPU 3"),
+                             (["--devices", "0", "--run-option=--device=1"], "one of the two"),
+                             (["--devices", "0", "--slurm", 2], "not with --slurm")]:
+            refused = study("sm_90,sm_90,sm_90", *options, "-o", "refused")
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn(why, refused.stderr)
+            self.assertFalse((self.folder / "refused").exists())
+
     def test_dynamic_programs_are_for_other_backends(self):
         program = self.build / "dynamic"
         subprocess.run([CC[0], HERE / "own.c", "-o", program], check=True)

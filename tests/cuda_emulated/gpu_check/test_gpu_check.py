@@ -38,6 +38,25 @@ class GpuCheck(unittest.TestCase):
         self.assertRegex(summary[1], r"^profile +\d+ s  (skipped|passed)$")
         self.assertIn("emulated sm_90", texts["device"])
 
+    def test_each_aim_is_measured(self):
+        steps = subprocess.run([self.script, "steps"], text=True, capture_output=True).stdout
+        aims = [step for step in steps.split() if step.startswith("aim-")]
+        self.assertEqual(aims, ["aim-throughput", "aim-cost", "aim-mean", "aim-cpus", "aim-energy",
+                                "aim-kernel", "aim-offload"])
+        # Compiled code is a minute's work for an emulated device.
+        if not os.environ.get("GPUSIM_LONG"):
+            aims = ["aim-throughput", "aim-kernel", "aim-offload"]
+        status, summary, texts = self.check(["daemon", *aims])
+        self.assertEqual(status, 0, texts)
+        self.assertEqual(len(summary), len(aims) + 1)
+        for name, text in texts.items():
+            if name.startswith("aim-"):
+                self.assertRegex(text, r"(?m)^AIM .*: (met|missed)$")
+        # Each way that the driver offers, and no other.
+        self.assertRegex(texts["daemon"], r"(?m)^registered: status 0$")
+        self.assertRegex(texts["daemon"], r"(?m)^copied: status 0$")
+        self.assertRegex(texts["daemon"], r"(?m)^pageable: the driver does not offer it$")
+
     def test_a_step_that_fails_shows(self):
         status, summary, texts = self.check(["device", "sanitizer"], GPUSIM_EMULATED_CHIP="none")
         self.assertEqual(status, 1)

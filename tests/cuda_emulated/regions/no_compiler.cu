@@ -3,6 +3,6 @@
 
 namespace gpusim::cuda {
 
-std::unique_ptr<RegionCompiler> make_region_compiler() { return nullptr; }
+std::unique_ptr<RegionCompiler> make_region_compiler(CompiledRegions) { return nullptr; }
 
 }  // namespace gpusim::cuda

@@ -17,7 +17,7 @@ namespace {
 struct Kernels {
   explicit Kernels(Link& link, Ram& ram) : guest(link, ram) {
     context = guest.open();
-    program = guest.load(context, read_file(GPUSIM_KERNELS));
+    program = guest.load(context, read_file(kernels_file()));
     clock = ram.pages(1);
     guest.map(context, 0x3000'0000, {{clock, kPage}});
   }

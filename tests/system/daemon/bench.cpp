@@ -1,10 +1,13 @@
-// Round trips by the bell page, as the daemon's peer sees them. daemon_bench [DAEMON OPTION]...
+// Round trips by the bell page, as the daemon's peer sees them.
+// daemon_bench [--aims [--small]] [DAEMON OPTION]...
+// --aims: what scripts/gpu_aims.py looks at; with --small as an emulated device can.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <string>
 #include <thread>
 
 #include "tests/system/daemon/fake_guest.h"
@@ -31,8 +34,8 @@ double round_trip(Guest& guest, const gpusim_command& command, uint64_t gpa) {
   return std::chrono::duration<double, std::nano>(end - begin).count();
 }
 
-void measure(Guest& guest, const char* name, const gpusim_command& command, int count,
-             std::chrono::microseconds gap) {
+std::vector<double> sorted_times(Guest& guest, const gpusim_command& command, int count,
+                                 std::chrono::microseconds gap = {}) {
   const uint64_t gpa = guest.ram.pages(1);
   gpusim_command c = command;
   std::vector<double> times;
@@ -42,6 +45,12 @@ void measure(Guest& guest, const char* name, const gpusim_command& command, int 
     times.push_back(round_trip(guest, c, gpa));
   }
   std::sort(times.begin(), times.end());
+  return times;
+}
+
+void measure(Guest& guest, const char* name, const gpusim_command& command, int count,
+             std::chrono::microseconds gap) {
+  const std::vector<double> times = sorted_times(guest, command, count, gap);
   const auto at = [&](double share) {
     return times[static_cast<size_t>(share * static_cast<double>(times.size() - 1))] / 1000;
   };
@@ -49,13 +58,43 @@ void measure(Guest& guest, const char* name, const gpusim_command& command, int 
               at(0.95));
 }
 
+// An empty kernel, and 100 M instructions on 65,536 cores: work in memory and values.
+void measure_aims(Guest& guest, uint32_t context, uint32_t program, bool is_small) {
+  const auto print = [&](const std::string& name, const gpusim_command& command, int count) {
+    guest.run(command);  // what is compiled is there then
+    const std::vector<double> times = sorted_times(guest, command, count);
+    std::printf("%s: median %.1f us, least %.1f us\n", name.c_str(), times[times.size() / 2] / 1000,
+                times.front() / 1000);
+  };
+  const uint64_t nothing = guest.symbol(context, program, "nothing");
+  print("empty kernel, 1 core", guest.launch(context, program, nothing, 1), is_small ? 5 : 2000);
+  const uint32_t cores = is_small ? 96 : 65536;
+  print("empty kernel, " + std::to_string(cores) + " cores",
+        guest.launch(context, program, nothing, cores), is_small ? 3 : 100);
+  // Six instructions per turn of the loop.
+  const uint64_t turns = 100'000'000 / 65536 / 6;
+  const uint64_t out = 0x2000'0000, bytes = (uint64_t{cores} * 8 + kPage - 1) / kPage * kPage;
+  guest.map(context, out, {{guest.ram.pages(bytes / kPage), bytes}});
+  const gpusim_command work =
+      guest.launch(context, program, guest.symbol(context, program, "churn"), cores,
+                   {core_number(), value(out), value(turns)});
+  const Reply reply = guest.run(work);
+  if (reply.status != 0) std::printf("failed: %d %s\n", reply.status, reply.text);
+  print("work, " + std::to_string(cores) + " cores", work, is_small ? 3 : 50);
+  std::printf("%llu instructions\n",
+              static_cast<unsigned long long>(reply.report.guest_instructions));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   doctest::Context context;
   context.setAsDefaultForAssertsOutOfTestCases();
+  std::vector<std::string> options(argv + 1, argv + argc);
+  const auto take = [&](const char* option) { return std::erase(options, option) != 0; };
+  const bool aims = take("--aims"), is_small = take("--small");
   Ram ram;
-  BellLink link(ram, {argv + 1, argv + argc});
+  BellLink link(ram, options);
   if (link.ready().status != 0) {
     std::printf("the daemon failed: %s\n", link.ready().text);
     return 1;
@@ -63,7 +102,11 @@ int main(int argc, char** argv) {
   std::printf("%s\n", link.ready().text);
   Guest guest(link, ram);
   const uint32_t c = guest.open();
-  const uint32_t program = guest.load(c, read_file(GPUSIM_KERNELS));
+  const uint32_t program = guest.load(c, read_file(kernels_file()));
+  if (aims) {
+    measure_aims(guest, c, program, is_small);
+    return 0;
+  }
   const uint64_t nothing = guest.symbol(c, program, "nothing");
   const gpusim_command hello = guest.command(GPUSIM_OP_HELLO, 0, {GPUSIM_WIRE_VERSION});
   const auto launch = [&](uint32_t cores) { return guest.launch(c, program, nothing, cores); };

@@ -34,16 +34,24 @@ std::atomic_ref<T> shared(T& word) {
 
 void pause_briefly() { std::this_thread::sleep_for(std::chrono::microseconds(200)); }
 
-// GPUSIM_DAEMON: another executable; GPUSIM_BACKEND: its backend, unless a test names one.
+// GPUSIM_DAEMON: another executable; GPUSIM_BACKEND: its backend, unless a test names one;
+// GPUSIM_GUEST_MEMORY: how a GPU reaches guest RAM.
 std::vector<std::string> daemon_command() {
   const char* const program = std::getenv("GPUSIM_DAEMON");
   const char* const backend = std::getenv("GPUSIM_BACKEND");
   std::vector<std::string> command{program ? program : GPUSIM_PROGRAM, "daemon"};
   if (backend) command.insert(command.end(), {"--backend", backend});
+  if (const char* const way = std::getenv("GPUSIM_GUEST_MEMORY"))
+    command.insert(command.end(), {"--guest-memory", way});
   return command;
 }
 
 }  // namespace
+
+std::string kernels_file() {
+  const char* const folder = std::getenv("GPUSIM_KERNELS_FOLDER");
+  return folder ? std::string(folder) + "/kernels.elf" : GPUSIM_KERNELS;
+}
 
 std::vector<uint8_t> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -184,6 +184,8 @@ class Guest {
 };
 
 std::vector<uint8_t> read_file(const std::string& path);
+/// kernels.elf of the build, or of the folder GPUSIM_KERNELS_FOLDER.
+std::string kernels_file();
 bool eventually(double timeout_s, const std::function<bool()>& condition);
 
 }  // namespace gpusim::test

@@ -93,7 +93,7 @@ struct Engine {
 
   uint32_t load(uint32_t where) {
     uint32_t number = 0;
-    service->load(where, next_ticket++, read_file(GPUSIM_KERNELS), "kernels", 0,
+    service->load(where, next_ticket++, read_file(kernels_file()), "kernels", 0,
                   [&](const offload::LoadOutcome& outcome) { number = outcome.program; });
     REQUIRE(steps_until([&] { return number != 0; }));
     return number;
@@ -208,7 +208,7 @@ TEST_CASE("a kernel that waits for its source lines can be cancelled, and its co
 
 TEST_CASE("a reader for each request, which may come to harm") {
   const daemon::LineHelper helper;  // the first of this process's threads is its only one
-  const Bytes good = read_file(GPUSIM_KERNELS);
+  const Bytes good = read_file(kernels_file());
   const std::vector<Range> sections = debug_sections(good);
   REQUIRE(sections.size() >= 3);
   uint64_t poke = 0;
@@ -252,7 +252,7 @@ TEST_CASE("a daemon whose guests' debug information was made to do harm") {
   BellLink link(ram);
   REQUIRE_MESSAGE(link.ready().status == 0, link.ready().text);
   Guest guest(link, ram);
-  const Bytes good = read_file(GPUSIM_KERNELS);
+  const Bytes good = read_file(kernels_file());
   const std::vector<Range> sections = debug_sections(good);
   const auto fault_of = [&](const Bytes& elf) {
     const uint32_t context = guest.open();

@@ -37,7 +37,7 @@ struct Setup {
     }
     guest = std::make_unique<Guest>(*link, *ram);
     context = guest->open();
-    program = guest->load(context, read_file(GPUSIM_KERNELS));
+    program = guest->load(context, read_file(kernels_file()));
   }
   ~Setup() {
     CHECK_MESSAGE(link->daemon().lives(), link->daemon().errors());
@@ -127,7 +127,7 @@ TEST_CASE("kernels work on guest memory in place") {
     CHECK(g.run(GPUSIM_OP_COUNTERS, s.context).status == -ENOENT);
     // The same bytes again: translated already.
     s.context = g.open();
-    s.program = g.load(s.context, read_file(GPUSIM_KERNELS));
+    s.program = g.load(s.context, read_file(kernels_file()));
     CHECK(g.run(GPUSIM_OP_COUNTERS, s.context).word[4] == 1);
   });
 }
@@ -260,7 +260,7 @@ TEST_CASE("CANCEL, time limits and signals reach a million slow cores") {
   BellLink link(ram);
   Guest guest(link, ram);
   const uint32_t context = guest.open();
-  const uint32_t program = guest.load(context, read_file(GPUSIM_KERNELS));
+  const uint32_t program = guest.load(context, read_file(kernels_file()));
   const uint64_t page = ram.pages(1);
   guest.map(context, kAt, {{page, kPage}});
   const uint64_t gpa =
@@ -403,7 +403,7 @@ TEST_CASE("contexts take turns") {
     std::vector<uint64_t> endless, clocks;
     for (int i = 0; i < 3; ++i) {
       const uint32_t context = s.guest->open();
-      const uint32_t program = s.guest->load(context, read_file(GPUSIM_KERNELS));
+      const uint32_t program = s.guest->load(context, read_file(kernels_file()));
       clocks.push_back(s.ram->pages(1));
       s.guest->map(context, 0x3000'0000, {{clocks.back(), kPage}});
       endless.push_back(s.guest->post(s.guest->launch(
@@ -428,7 +428,7 @@ TEST_CASE("a thousand contexts leave nothing behind") {
   both([](bool serial) {
     Setup s(serial);
     Guest& g = *s.guest;
-    const std::vector<uint8_t> elf = read_file(GPUSIM_KERNELS);
+    const std::vector<uint8_t> elf = read_file(kernels_file());
     const uint64_t size = (elf.size() + kPage - 1) / kPage * kPage;
     const uint64_t image = s.ram->pages_for(elf), data = s.ram->pages(1);
     const uint64_t table = g.table({{image, size}}), data_table = g.table({{data, kPage}});
@@ -633,7 +633,7 @@ TEST_CASE("guest memory that is cut short on the host ends the kernels that touc
     const uint64_t kept = s.ram->pages(2);
     // A context with memory that stays, and one whose memory goes, in many pieces.
     const uint32_t other = g.open();
-    const uint32_t program = g.load(other, read_file(GPUSIM_KERNELS));
+    const uint32_t program = g.load(other, read_file(kernels_file()));
     const uint64_t function = g.symbol(other, program, "add"),
                    tick = g.symbol(other, program, "tick");
     g.map(s.context, 0x2000'0000, {{kept, 2 * kPage}});

@@ -581,7 +581,7 @@ void pause(Machine& machine, Changer& changer) {
 void round_of(uint64_t seed, int steps) {
   INFO("replay: GPUSIM_SEED=" << seed);
   Rng rng(seed);
-  const std::vector<uint8_t> elf = read_file(GPUSIM_KERNELS);
+  const std::vector<uint8_t> elf = read_file(kernels_file());
   Machine machine(rng);
   Ram& ram = *machine.ram;
   Guest guest(*machine.link, ram);

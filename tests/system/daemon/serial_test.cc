@@ -81,7 +81,7 @@ class Monitor {
 
 uint64_t start_tick(Guest& g, Ram& ram) {
   const uint32_t c = g.open();
-  const uint32_t program = g.load(c, read_file(GPUSIM_KERNELS));
+  const uint32_t program = g.load(c, read_file(kernels_file()));
   const uint64_t clock = ram.pages(1);
   g.map(c, 0x3000'0000, {{clock, kPage}});
   g.post(g.launch(c, program, g.symbol(c, program, "tick"), 1, {value(0x3000'0000)}));
