@@ -160,7 +160,8 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   journal_sizes_.assign(config.journal_words ? cores_ : 0, 0);
   journals_ = {};
   if (config.journal_words)
-    journals_ = LazyMemory(uint64_t{cores_} * config.journal_words * sizeof(uint64_t), "journals");
+    journals_ = LazyMemory(uint64_t{cores_} * config.journal_words * sizeof(uint64_t), "journals",
+                           config.notes_clocks ? Pages::kSmall : Pages::kHuge);
   view_.journals = reinterpret_cast<uint64_t*>(journals_.data());
   view_.journal_sizes = journal_sizes_.data();
   view_.journal_stamp = &journal_stamp_;
