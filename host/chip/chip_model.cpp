@@ -99,6 +99,13 @@ struct ChipModel::Core {
   LineSet had;
 };
 
+// Of a core that is soon looked at, what is looked at first.
+void ChipModel::prefetch(const Core& c) {
+  constexpr size_t kLine = 64, kLines = 4;
+  for (size_t i = 0; i < kLines; ++i)
+    __builtin_prefetch(reinterpret_cast<const std::byte*>(&c) + i * kLine, 1);
+}
+
 Totals& Totals::operator-=(const Totals& b) {
   const auto less = [](auto& a, const auto& before) {
     for (size_t i = 0; i < before.size(); ++i) a[i] -= before[i];
@@ -160,6 +167,7 @@ ChipModel::ChipModel(const ChipShape& shape, const Module& module, const Machine
           .left_words = left_words_,
           .guard_words = guard_words_,
           .config = config_,
+          .pool = pool_,
           .line_shift = static_cast<uint32_t>(std::countr_zero(shape.line_bytes)),
           .granule_shift = static_cast<uint32_t>(std::countr_zero(shape.shared.interleave_bytes)),
           .stack_base = config.window_base,
@@ -172,7 +180,7 @@ ChipModel::ChipModel(const ChipShape& shape, const Module& module, const Machine
       queue_(config.cores),
       ready_(config.cores) {
   for (uint32_t core = 0; core < config.cores; ++core) {
-    cores_.push_back(std::make_unique<Core>(context_, core));
+    cores_.emplace_back(new (pool_.take(sizeof(Core))) Core(context_, core));
     cores_.back()->until = ticks(shape_.interval_cycles);
   }
   const unsigned threads = std::max(1u, config.threads);
@@ -206,6 +214,8 @@ ChipModel::ChipModel(const ChipShape& shape, const Module& module, const Machine
 }
 
 ChipModel::~ChipModel() = default;
+
+void ChipModel::DestroyCore::operator()(Core* core) const { core->~Core(); }
 
 // --- What cores did
 
@@ -369,6 +379,7 @@ bool ChipModel::begin_window() {
     const uint32_t core = ready_.first_core();
     ready_.take_out(core);
     Core& c = *cores_[core];
+    prefetch(*cores_[ready_.first_core()]);
     c.is_done = false;
     c.until = until_;
     c.model.begin(c.clock, patience);

@@ -60,9 +60,9 @@ CoreModel::CoreModel(const CoreContext& context, uint32_t number)
       has_schedules_(context.program.has_latencies()),
       counts_loads_(has_schedules_ && context.shape.cores.outstanding_loads > 1) {
   const ChipShape& s = c_.shape;
-  if (s.l1_data) l1_ = StateCache(*s.l1_data, s.line_bytes);
-  if (s.l2 && !s.l2->is_of_tile) l2_ = StateCache(*s.l2, s.line_bytes);
-  if (s.l1_instruction) fetch_ = StateCache(*s.l1_instruction, s.line_bytes);
+  if (s.l1_data) l1_ = StateCache(*s.l1_data, s.line_bytes, c_.pool);
+  if (s.l2 && !s.l2->is_of_tile) l2_ = StateCache(*s.l2, s.line_bytes, c_.pool);
+  if (s.l1_instruction) fetch_ = StateCache(*s.l1_instruction, s.line_bytes, c_.pool);
 }
 
 void CoreModel::append(std::span<const uint64_t> words, uint32_t slice) {

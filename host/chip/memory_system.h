@@ -147,6 +147,7 @@ class MemorySystem {
   const ChipShape shape_;
   Lose lose_;
   Network network_;
+  HugePool pool_;
   std::vector<StateCache> tile_caches_, slices_;
   std::vector<Calendar> tile_ports_, slice_ports_;
   std::vector<Channel> channels_;
