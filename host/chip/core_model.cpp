@@ -166,15 +166,17 @@ void CoreModel::begin_block(uint32_t number) {
   if (last_end_ == ~uint64_t{0}) break_off();
   const BlockModel& b =
       has_schedules_ ? c_.program.scheduled(number, before_) : c_.program.block(number);
-  if (b.pc != last_end_) since_ += ticks(c_.shape.cores.taken_branch_cycles);
+  const bool is_taken = b.pc != last_end_;
+  if (is_taken) since_ += ticks(c_.shape.cores.taken_branch_cycles);
   block_ = &b;
   site_ = 0;
   counted_ = 0;
   counted_stalls_ = {};
   counts.instructions += b.insn_count;
-  if (b.counter >= executions_->size()) executions_->resize(c_.program.counters());
-  ++(*executions_)[b.counter];
-  if (looked_at_ != 0) look_blocks_.push_back(b.counter);
+  const uint32_t counter = b.counter_of(is_taken);
+  if (counter >= executions_->size()) executions_->resize(c_.program.counters());
+  ++(*executions_)[counter];
+  if (looked_at_ != 0) look_blocks_.push_back(counter);
   if (!uses_.empty()) carry_uses();
   if (c_.shape.l1_instruction) fetch(b);
 }
@@ -958,19 +960,20 @@ void CoreModel::run_hits(Ticks until) {
         stalls_ += block->stalls - counted_stalls_;
         counted_stalls_ = {};
         counted_site = nullptr;
-        if (b.counter >= executions_->size()) {
+        if (b.counter_of(true) >= executions_->size()) {
           executions_->resize(c_.program.counters());
           executions = executions_->data();
         }
       }
       last_end = block->end_pc;
-      if (b.pc != last_end) since += branch;
+      const bool is_taken = b.pc != last_end;
+      since += is_taken ? branch : 0;
       block = &b;
       site = b.sites.data();
       last_site = site + b.sites.size();
       counted = 0;
       instructions += b.insn_count;
-      ++executions[b.counter];
+      ++executions[b.counter_of(is_taken)];
       if (!fetches || b.insn_count == 0) continue;
       const uint64_t line = b.pc >> c_.line_shift;
       if (line == (b.end_pc - 1) >> c_.line_shift) {

@@ -176,6 +176,12 @@ class Chip(GpusimCase):
             with self.subTest(stream=stream, cores=cores):
                 self.assertEqual(
                     self.cycles_of_round(stream, cores={"latency": latency, **cores})[0], cycles)
+        # What taken branches cost is their function's, with latencies and without.
+        for cores in ({}, {"latency": latency}):
+            cycles, stack, of_function = self.cycles_of_round(
+                "branches", cores={"taken_branch_cycles": 3, **cores})
+            self.assertEqual(stack["compute"], cycles)
+            self.assertAlmostEqual(of_function["compute"], 300 * cycles, delta=1100)
         # Without: whatever reads what.
         self.assertEqual(self.cycles_of_round("multiply", cores={})[0], 34)
         self.assertEqual(self.cycles_of_round("load", l1_data={"hit_cycles": 3})[0],
