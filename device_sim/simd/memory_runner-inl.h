@@ -756,7 +756,8 @@ HWY_INLINE void note_all(Group& g, const Uop& u) {
   switch (NoteField::mode(u)) {
     case static_cast<uint8_t>(AddressMode::kImmediate): {
       const Source a(g, u.a, 0);
-      return note_vectors(g, [&](size_t v) HWY_ATTR { return hn::And(hn::Add(a.at(v), imm), mask); });
+      return note_vectors(
+          g, [&](size_t v) HWY_ATTR { return hn::And(hn::Add(a.at(v), imm), mask); });
     }
     case static_cast<uint8_t>(AddressMode::kIndex): {
       const Source a(g, u.a, 0), b(g, u.b, 1);

@@ -938,8 +938,7 @@ Totals ChipModel::totals_at(Ticks time) {
   t.contended_locks += objects_.contended_locks;
   for (size_t c = 0; c < cores_.size(); ++c) t.counts[c] = cores_[c]->model.counts;
   t.executions.assign(program_.size(), 0);
-  for (const auto& thread : executions_)
-    program_.add_executions(thread, t.executions, t.at);
+  for (const auto& thread : executions_) program_.add_executions(thread, t.executions, t.at);
   t.memory = memory_.counts();
   const Network& network = memory_.network();
   for (uint32_t l = 0; l < network.link_count(); ++l) t.links.push_back(network.used(l));

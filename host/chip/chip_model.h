@@ -200,7 +200,7 @@ class ChipModel final : public JournalReader, private SyncObjects::Cores {
   MemorySystem memory_;
   SyncObjects objects_;
   std::vector<std::unique_ptr<Core, DestroyCore>> cores_;  // the pool's
-  std::vector<std::vector<uint64_t>> executions_;  // per host thread
+  std::vector<std::vector<uint64_t>> executions_;          // per host thread
 
   // A window: cores run freely to until_; requests are served up to weave_until_.
   Ticks from_ = 0, until_ = 0, weave_until_ = 0;

@@ -111,7 +111,7 @@ class Network {
   std::vector<Ticks> level_cycles_;   // one way between two tiles
   // Bytes, up and down.
   std::vector<std::array<uint64_t, 2>, HugeAllocator<std::array<uint64_t, 2>>> matrix_;
-  std::vector<uint64_t> broadcast_bytes_;        // of each tile to each other
+  std::vector<uint64_t> broadcast_bytes_;  // of each tile to each other
   std::vector<uint32_t> scratch_;
   struct Tree {
     static constexpr uint32_t kRoot = ~uint32_t{0};
