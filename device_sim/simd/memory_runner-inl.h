@@ -719,7 +719,7 @@ HWY_INLINE const Uop* run_check_align(Group& g, const Uop* u) {
   });
 }
 
-// A word of each lane, of cores one after the other: note_word() and MemoryView::note() of a vector.
+// A word of each lane, of cores one after the other, as MemoryView::note() writes one of a core.
 template <class Words>
 HWY_INLINE void note_vectors(Group& g, Words words_of) {
   const MemoryView& m = g.machine->memory;
