@@ -193,7 +193,7 @@ void Observers::slice_has_run() {
 
 void Observers::slice_was_handled() {
   if (chip_) {
-    if (const Sleepers* sleepers = sleepers_of(*backend_)) {
+    if (Sleepers* const sleepers = sleepers_of(*backend_)) {
       sleepers_.resize(config_.cores);
       sleepers->find_sleepers(sleepers_);
     }

@@ -159,8 +159,12 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   view_.journal_words = config.journal_words;
   journal_sizes_.assign(config.journal_words ? cores_ : 0, 0);
   journals_ = {};
-  if (config.journal_words)
-    journals_ = LazyMemory(uint64_t{cores_} * config.journal_words * sizeof(uint64_t), "journals");
+  if (const uint64_t bytes = uint64_t{cores_} * config.journal_words * sizeof(uint64_t)) {
+    // Of very many cores each uses little of its own.
+    constexpr uint64_t kDense = uint64_t{64} << 20;
+    journals_ = LazyMemory(bytes, "journals",
+                           config.notes_clocks || bytes > kDense ? Pages::kSmall : Pages::kHuge);
+  }
   view_.journals = reinterpret_cast<uint64_t*>(journals_.data());
   view_.journal_sizes = journal_sizes_.data();
   view_.journal_stamp = &journal_stamp_;

@@ -14,12 +14,10 @@ class Sleepers {
   // Between slices, with all events handled. `out`: one per core; 1: the core does nothing before
   // another core or the host does something for it. It is not started, has ended, waits for the
   // host, or waits for an event that has not come. 0: it goes on by itself, sooner or later.
-  virtual void find_sleepers(std::span<uint8_t> out) const = 0;
+  virtual void find_sleepers(std::span<uint8_t> out) = 0;
 };
 
 // Null: the backend does not say.
-inline const Sleepers* sleepers_of(const Backend& backend) {
-  return dynamic_cast<const Sleepers*>(&backend);
-}
+inline Sleepers* sleepers_of(Backend& backend) { return dynamic_cast<Sleepers*>(&backend); }
 
 }  // namespace gpusim

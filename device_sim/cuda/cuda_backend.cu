@@ -17,6 +17,7 @@
 
 #include "device_sim/core/check_ctas.h"
 #include "device_sim/core/order.h"
+#include "device_sim/core/sleepers.h"
 #include "device_sim/cuda/contexts.cuh"
 #include "device_sim/cuda/device_machine.h"
 #include "device_sim/cuda/device_memory.cuh"
@@ -38,6 +39,16 @@ struct IsAwake {
   __device__ bool operator()(uint32_t core) const {
     const CoreState& s = states[core];
     return s.status == CoreStatus::kRunnable && !sleeps(memory, s, slice);
+  }
+};
+// Whether a core looks for an event that has not come.
+struct LooksInVain {
+  const CoreState* states;
+  MemoryView memory;
+  uint8_t* out;
+  __device__ void operator()(uint32_t core) const {
+    const CoreState& s = states[core];
+    out[core] = s.waits && !s.watch.has_event(memory);
   }
 };
 struct RowBegin {
@@ -131,7 +142,7 @@ void for_each(uint32_t count, F f) {
   thrust::for_each_n(thrust::device, thrust::counting_iterator<uint32_t>(0), count, f);
 }
 
-class CudaBackend final : public DeviceMachine, private Meetings::Cores {
+class CudaBackend final : public DeviceMachine, public Sleepers, private Meetings::Cores {
  public:
   explicit CudaBackend(uint32_t device) : device_(static_cast<int>(device)) {
     select();
@@ -194,6 +205,7 @@ class CudaBackend final : public DeviceMachine, private Meetings::Cores {
   bool slice_is_done() override;
   std::span<const Event> end_slice() override;
   uint32_t runnable() const override { return runnable_; }
+  void find_sleepers(std::span<uint8_t> out) override;
   std::vector<uint64_t> block_counts() override;
   CoreTally tally(uint32_t core) override;
   CoreTally tally_of_all() override;
@@ -713,6 +725,14 @@ std::span<const Event> CudaBackend::end_slice() {
     std::ranges::stable_sort(events_, {}, &Event::core);
   }
   return events_;
+}
+
+void CudaBackend::find_sleepers(std::span<uint8_t> out) {
+  DeviceArray<uint8_t> wait(config_.cores, "cores that wait");
+  for_each(config_.cores, LooksInVain{states_.data(), memory_.view(), wait.data()});
+  wait.download(out);
+  for (uint32_t core = 0; core < config_.cores; ++core)
+    out[core] = out[core] != 0 || !is_runnable_[core];
 }
 
 void CudaBackend::collect_events() {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "device_sim/core/sleepers.h"
 #include "device_sim/cuda/device_machine.h"
 
 namespace gpusim::cuda {
@@ -15,7 +16,10 @@ struct Part {
   uint32_t first = 0, count = 0;
 };
 
-class SplitMachine final : public Backend, public MachineState, public CompilesRegions {
+class SplitMachine final : public Backend,
+                           public MachineState,
+                           public CompilesRegions,
+                           public Sleepers {
  public:
   explicit SplitMachine(std::vector<std::unique_ptr<DeviceMachine>> machines) {
     for (auto& machine : machines) parts_.push_back({.machine = std::move(machine)});
@@ -105,6 +109,12 @@ class SplitMachine final : public Backend, public MachineState, public CompilesR
   std::span<const Event> run_slice(uint64_t instructions) override;
   uint32_t runnable() const override {
     return sum<uint32_t>([](DeviceMachine& m) { return m.runnable(); });
+  }
+
+  void find_sleepers(std::span<uint8_t> out) override {
+    for (const Part& p : parts_)
+      if (Sleepers* const sleepers = sleepers_of(on(p)))
+        sleepers->find_sleepers(out.subspan(p.first, p.count));
   }
 
   std::span<const uint64_t> journal(uint32_t core) override {

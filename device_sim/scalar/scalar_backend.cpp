@@ -39,7 +39,7 @@ uint32_t ScalarBackend::runnable() const {
   }));
 }
 
-void ScalarBackend::find_sleepers(std::span<uint8_t> out) const {
+void ScalarBackend::find_sleepers(std::span<uint8_t> out) {
   for (size_t i = 0; i < cores_.size(); ++i) {
     const Core& c = cores_[i];
     const bool waits = c.waits && !c.watch.has_event(memory_.view());

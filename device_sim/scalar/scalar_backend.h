@@ -33,7 +33,7 @@ class ScalarBackend : public CpuBackend, public CpuMachineState, public Sleepers
   void set_cta_slots(uint32_t place, Slot slot, CoreWord value) override;
   std::span<const Event> run_slice(uint64_t instructions) override;
   uint32_t runnable() const override;
-  void find_sleepers(std::span<uint8_t> out) const override;
+  void find_sleepers(std::span<uint8_t> out) override;
   std::vector<uint64_t> block_counts() override { return block_counts_; }
   CoreTally tally(uint32_t core) override { return cores_[core].tally; }
   // Every core is a group of its own.

@@ -719,6 +719,66 @@ HWY_INLINE const Uop* run_check_align(Group& g, const Uop* u) {
   });
 }
 
+// A word of each lane, of cores one after the other, as MemoryView::note() writes one of a core.
+template <class Words>
+HWY_INLINE void note_vectors(Group& g, Words words_of) {
+  const MemoryView& m = g.machine->memory;
+  const VD::Tag d;
+  const VD::Signed places;
+  const hn::Rebind<uint32_t, VD::Tag> narrow;
+  uint32_t* const sizes = m.journal_sizes + g.first_core;
+  uint64_t* const first = m.journals + uint64_t{g.first_core} * m.journal_words;
+  const uint32_t room = m.journal_words;
+  const auto end = hn::Set(narrow, room), one = hn::Set(narrow, 1);
+  alignas(64) uint64_t begins[kN];
+  for (size_t i = 0; i < kN; ++i) begins[i] = i * room;
+  const auto begin = hn::Load(d, begins);
+  for (size_t v = 0; v < g.chunks; ++v) {
+    const auto at = hn::LoadU(narrow, sizes + v * kN);
+    const auto words = words_of(v);
+    if (HWY_LIKELY(hn::AllTrue(narrow, hn::Lt(at, end)))) {
+      const auto offsets = hn::BitCast(places, hn::Add(begin, hn::PromoteTo(d, at)));
+      hn::ScatterIndex(words, d, first + v * kN * room, offsets);
+    } else {
+      alignas(64) uint64_t each[kN];
+      hn::Store(words, d, each);
+      for (size_t i = 0; i < kN; ++i)
+        if (sizes[v * kN + i] < room) first[(v * kN + i) * room + sizes[v * kN + i]] = each[i];
+    }
+    hn::StoreU(hn::Add(at, one), narrow, sizes + v * kN);
+  }
+}
+
+HWY_INLINE void note_all(Group& g, const Uop& u) {
+  const VD::Tag d;
+  const auto imm = hn::Set(d, u.imm);
+  const auto mask = hn::Set(d, ~kBlockMark);
+  switch (NoteField::mode(u)) {
+    case static_cast<uint8_t>(AddressMode::kImmediate): {
+      const Source a(g, u.a, 0);
+      return note_vectors(
+          g, [&](size_t v) HWY_ATTR { return hn::And(hn::Add(a.at(v), imm), mask); });
+    }
+    case static_cast<uint8_t>(AddressMode::kIndex): {
+      const Source a(g, u.a, 0), b(g, u.b, 1);
+      const int shift = static_cast<int>(u.imm & 63);
+      return note_vectors(g, [&](size_t v) HWY_ATTR {
+        return hn::And(hn::Add(a.at(v), hn::ShiftLeftSame(b.at(v), shift)), mask);
+      });
+    }
+    case static_cast<uint8_t>(AddressMode::kIndex32): {
+      const Source a(g, u.a, 0), b(g, u.b, 1);
+      const int shift = static_cast<int>(u.imm & 63);
+      return note_vectors(g, [&](size_t v) HWY_ATTR {
+        const auto low = hn::BitCast(VD::Signed(), hn::ShiftLeft<32>(b.at(v)));
+        const auto index = hn::BitCast(d, hn::ShiftRight<32>(low));
+        return hn::And(hn::Add(a.at(v), hn::ShiftLeftSame(index, shift)), mask);
+      });
+    }
+    default: return note_vectors(g, [&](size_t) HWY_ATTR { return imm; });
+  }
+}
+
 HWY_NOINLINE inline const Uop* run_note(Group& g, const Uop* u) {
   const MemoryView& m = g.machine->memory;
   if (u->aux == kNoteStamp) {
@@ -727,6 +787,10 @@ HWY_NOINLINE inline const Uop* run_note(Group& g, const Uop* u) {
   }
   if (u->aux == kNoteClock) {
     simd::note_clocks(g);
+    return u + 1;
+  }
+  if (g.cores == nullptr && looks_at_all(g) && g.width % kN == 0) {
+    note_all(g, *u);
     return u + 1;
   }
   const Source a(g, u->a, 0), b(g, u->b, 1);

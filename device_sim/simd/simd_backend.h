@@ -76,7 +76,7 @@ class SimdBackend final : public CpuBackend,
   void set_block_counts(std::span<const uint64_t> counts, std::span<const uint64_t> lanes) override;
 
   uint32_t runnable() const override;
-  void find_sleepers(std::span<uint8_t> out) const override { groups_.find_sleepers(out); }
+  void find_sleepers(std::span<uint8_t> out) override { groups_.find_sleepers(out); }
   // A core's share of its group.
   static constexpr size_t kSchedulingBytes =
       sizeof(simd::Group) / simd::kMaxLanes + sizeof(Watch) + sizeof(ClassCounts);

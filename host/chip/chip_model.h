@@ -96,6 +96,9 @@ class ChipModel final : public JournalReader, private SyncObjects::Cores {
 
  private:
   struct Core;
+  struct DestroyCore {
+    void operator()(Core* core) const;
+  };
   struct KeyState {
     uint64_t appended = 0, reached = 0;
     uint64_t least = ~uint64_t{0};  // that one who waits requires
@@ -130,6 +133,7 @@ class ChipModel final : public JournalReader, private SyncObjects::Cores {
     uint32_t writer_unit;
   };
 
+  static void prefetch(const Core& c);
   bool note_clock(uint32_t core);
   void order(uint32_t before, uint32_t after);
   void go_on_after_slice();
@@ -190,12 +194,13 @@ class ChipModel final : public JournalReader, private SyncObjects::Cores {
   LockWords lock_words_;
   LeftWords left_words_;
   GuardWords guard_words_;
+  HugePool pool_;  // of the cores and their caches
   CoreContext context_;
   std::function<uint64_t(uint32_t core)> clock_of_;
   MemorySystem memory_;
   SyncObjects objects_;
-  std::vector<std::unique_ptr<Core>> cores_;
-  std::vector<std::vector<uint64_t>> executions_;  // per host thread
+  std::vector<std::unique_ptr<Core, DestroyCore>> cores_;  // the pool's
+  std::vector<std::vector<uint64_t>> executions_;          // per host thread
 
   // A window: cores run freely to until_; requests are served up to weave_until_.
   Ticks from_ = 0, until_ = 0, weave_until_ = 0;

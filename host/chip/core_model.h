@@ -122,6 +122,7 @@ struct CoreContext {
   const LeftWords& left_words;
   const GuardWords& guard_words;
   const MachineConfig& config;
+  HugePool& pool;
   uint32_t line_shift, granule_shift;
   uint64_t stack_base, stack_end;  // of all cores
   Ticks least_miss;                // what a miss costs at least

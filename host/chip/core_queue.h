@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "host/chip/shape.h"
@@ -30,13 +31,14 @@ class CoreQueue {
     // The core that lies beside it under the lowest node.
     uint32_t winner = core & ~1u;
     winner += times_[winner | 1] < times_[winner];
-    winners_[node] = winner;
-    for (; node > 1; node /= 2) {
+    // Above a node that it neither won nor wins, all is as it was.
+    for (;; node /= 2) {
+      const uint32_t won = std::exchange(winners_[node], winner);
+      if (node <= 1 || (won != core && winner != core)) return;
       const uint32_t other = winners_[node ^ 1];
       const bool other_is_first =
           times_[other] < times_[winner] || (times_[other] == times_[winner] && other < winner);
       winner = other_is_first ? other : winner;
-      winners_[node / 2] = winner;
     }
   }
   void take_out(uint32_t core) { put(core, kNever); }

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "host/chip/huge_pages.h"
+
 namespace gpusim::host::chip {
 
 // From numbers (lines, pages of lines; not ~0) to values. Insertion moves the values.
@@ -51,14 +53,14 @@ class LineMap {
     uint64_t key = kNone;
     Value value{};
   };
+  using Slots = std::vector<Slot, HugeAllocator<Slot>>;
   size_t home(uint64_t key) const {
     return static_cast<size_t>((key * 0x9e3779b97f4a7c15u) >> shift_);
   }
   void grow() {
     constexpr size_t kLeast = 64;
     constexpr uint32_t kBitsOfLeast = 6;
-    std::vector<Slot> old =
-        std::exchange(slots_, std::vector<Slot>(std::max<size_t>(kLeast, 2 * slots_.size())));
+    Slots old = std::exchange(slots_, Slots(std::max<size_t>(kLeast, 2 * slots_.size())));
     mask_ = slots_.size() - 1;
     shift_ = old.empty() ? 64 - kBitsOfLeast : shift_ - 1;
     for (Slot& slot : old) {
@@ -69,7 +71,7 @@ class LineMap {
     }
   }
 
-  std::vector<Slot> slots_;
+  Slots slots_;
   size_t count_ = 0, mask_ = 0;
   uint32_t shift_ = 0;
 };

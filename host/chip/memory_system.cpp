@@ -47,7 +47,7 @@ MemorySystem::MemorySystem(const ChipShape& shape, Lose lose)
         static_cast<uint32_t>(uint64_t{s} * shape.tiles() / shape.shared.slices));
   if (shape_.l2 && shape_.l2->is_of_tile) {
     for (uint32_t t = 0; t < shape_.tiles(); ++t)
-      tile_caches_.emplace_back(*shape_.l2, shape_.line_bytes);
+      tile_caches_.emplace_back(*shape_.l2, shape_.line_bytes, pool_);
     tile_ports_ = std::vector<Calendar>(shape_.tiles());
     tile_length_ = ticks(shape_.l2->cycles_per_request);
     tile_hit_ = ticks(shape_.l2->hit_cycles);
@@ -58,7 +58,8 @@ MemorySystem::MemorySystem(const ChipShape& shape, Lose lose)
     owner_hit_ = ticks(shape_.l1_data->hit_cycles);
   if (!shape_.shared.is_scratchpad)
     for (uint32_t s = 0; s < shape_.shared.slices; ++s)
-      slices_.emplace_back(shape_.shared.cache, shape_.line_bytes, shape_.shared.slices, chunk);
+      slices_.emplace_back(shape_.shared.cache, shape_.line_bytes, pool_, shape_.shared.slices,
+                           chunk);
   const MemoryShape& memory = shape_.memory;
   for (uint32_t c = 0; c < memory.channels; ++c) {
     channels_[c].tile = memory.tiles.empty()

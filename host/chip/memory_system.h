@@ -11,30 +11,12 @@
 #include "host/chip/divider.h"
 #include "host/chip/line_map.h"
 #include "host/chip/network.h"
+#include "host/chip/parts.h"
 #include "host/chip/private_cache.h"
 #include "host/chip/shape.h"
 #include "host/chip/sharers.h"
 
 namespace gpusim::host::chip {
-
-// Where a core's time goes.
-enum class Part : uint8_t {
-  kCompute,     // instructions, as if all were in the L1
-  kDependence,  // for results of earlier instructions that are not loads
-  kFetch,       // misses of the instruction cache
-  kL1,          // hits that take longer than one cycle
-  kL2,
-  kNetwork,
-  kShared,  // slices of the shared cache, or scratchpad
-  kMemory,
-  kCoherence,  // other cores' copies: told to go, or fetched
-  kWaiting,    // for other cores: barriers, locks, words that shall change
-};
-inline constexpr size_t kParts = 10;
-inline constexpr const char* kPartNames[kParts] = {"compute",   "dependence", "fetch",  "l1",
-                                                   "l2",        "network",    "shared", "memory",
-                                                   "coherence", "waiting"};
-using Stack = std::array<Ticks, kParts>;
 
 // Why a line was not in the private caches.
 enum class Miss : uint8_t { kCold, kCapacity, kSharing, kFalseSharing };
@@ -147,6 +129,7 @@ class MemorySystem {
   const ChipShape shape_;
   Lose lose_;
   Network network_;
+  HugePool pool_;
   std::vector<StateCache> tile_caches_, slices_;
   std::vector<Calendar> tile_ports_, slice_ports_;
   std::vector<Channel> channels_;

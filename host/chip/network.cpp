@@ -48,7 +48,7 @@ Network::Network(const NetworkShape& shape)
       }
       break;
   }
-  links_ = std::vector<Calendar>(count);
+  links_ = decltype(links_)(count);
 }
 
 uint32_t Network::place_of(uint32_t link) const {

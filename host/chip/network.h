@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "host/chip/calendar.h"
+#include "host/chip/huge_pages.h"
 #include "host/chip/shape.h"
 
 namespace gpusim::host::chip {
@@ -105,11 +106,12 @@ class Network {
   Ticks router_, link_, flit_;
   uint32_t width_ = 0, height_ = 0;    // of a grid; a ring is a row
   std::vector<uint32_t> x_of_, y_of_;  // of its tiles
-  std::vector<Calendar> links_;
+  std::vector<Calendar, HugeAllocator<Calendar>> links_;
   std::vector<uint32_t> level_base_;  // hierarchical: number of the first link of each level
   std::vector<Ticks> level_cycles_;   // one way between two tiles
-  std::vector<std::array<uint64_t, 2>> matrix_;  // bytes, up and down
-  std::vector<uint64_t> broadcast_bytes_;        // of each tile to each other
+  // Bytes, up and down.
+  std::vector<std::array<uint64_t, 2>, HugeAllocator<std::array<uint64_t, 2>>> matrix_;
+  std::vector<uint64_t> broadcast_bytes_;  // of each tile to each other
   std::vector<uint32_t> scratch_;
   struct Tree {
     static constexpr uint32_t kRoot = ~uint32_t{0};

@@ -2,9 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "host/chip/divider.h"
+#include "host/chip/huge_pages.h"
 #include "host/chip/shape.h"
 
 namespace gpusim::host::chip {
@@ -17,13 +17,15 @@ class StateCache {
  public:
   StateCache() = default;
   // `slices`: one of so many, between which chunks of so many lines are dealt out.
-  StateCache(const CacheShape& shape, uint32_t line_bytes, uint32_t slices = 1, uint32_t chunk = 1)
+  StateCache(const CacheShape& shape, uint32_t line_bytes, HugePool& pool, uint32_t slices = 1,
+             uint32_t chunk = 1)
       : mask_(shape.sets(line_bytes) - 1),
         ways_(shape.ways),
         is_slice_(slices != 1),
         all_chunks_(uint64_t{slices} * chunk),
         chunk_(chunk),
-        entries_(shape.sets(line_bytes) * shape.ways, 0) {}
+        entries_(static_cast<uint64_t*>(
+            pool.take(shape.sets(line_bytes) * shape.ways * sizeof(uint64_t)))) {}
 
   // The line's entry, which is then the most recently used one; null: it is not there.
   uint64_t* touch(uint64_t line) { return touch(line, set_of(line), ways_); }
@@ -31,7 +33,7 @@ class StateCache {
   class View {
    public:
     explicit View(StateCache& cache)
-        : entries_(cache.entries_.data()), mask_(cache.mask_), ways_(cache.ways_) {}
+        : entries_(cache.entries_), mask_(cache.mask_), ways_(cache.ways_) {}
     uint64_t* touch(uint64_t line) const {
       return StateCache::touch(line, entries_ + (line & mask_) * ways_, ways_);
     }
@@ -95,7 +97,7 @@ class StateCache {
   }
   uint64_t* set_of(uint64_t line) {
     const uint64_t index = is_slice_ ? all_chunks_.quotient(line) * chunk_ + line % chunk_ : line;
-    return entries_.data() + (index & mask_) * ways_;
+    return entries_ + (index & mask_) * ways_;
   }
 
   uint64_t mask_ = 0;
@@ -103,7 +105,7 @@ class StateCache {
   bool is_slice_ = false;
   Divider all_chunks_;
   uint32_t chunk_ = 1;
-  std::vector<uint64_t> entries_;  // [set][way], by last use: line << 2 | state
+  uint64_t* entries_ = nullptr;  // [set][way], by last use: line << 2 | state; the pool's
 };
 
 }  // namespace gpusim::host::chip

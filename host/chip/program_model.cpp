@@ -280,26 +280,28 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
 // --- Schedules
 
 size_t ProgramModel::counters() const {
-  if (!pipeline_) return blocks_.size();
+  if (!pipeline_) return 2 * blocks_.size();
   const std::lock_guard lock(mutex_);
-  return schedules_.size();
+  return 2 * schedules_.size();
 }
 
 void ProgramModel::add_executions(std::span<const uint64_t> counted,
-                                  std::vector<uint64_t>& of_blocks, std::vector<Ticks>& l1,
-                                  std::vector<Ticks>& dependence) const {
-  if (!pipeline_) {
-    for (size_t b = 0; b < counted.size(); ++b) of_blocks[b] += counted[b];
-    return;
-  }
+                                  std::vector<uint64_t>& of_blocks,
+                                  std::array<std::vector<Ticks>, kParts>& at) const {
+  const auto add = [&](Part part, size_t unit, Ticks time) {
+    std::vector<Ticks>& of_part = at[static_cast<size_t>(part)];
+    if (unit < of_part.size()) of_part[unit] += time;
+  };
   const std::lock_guard lock(mutex_);
-  for (size_t s = 0; s < counted.size(); ++s) {
-    if (counted[s] == 0) continue;
-    const BlockModel& b = schedules_[s];
-    of_blocks[b.number] += counted[s];
+  for (size_t c = 0; c + 1 < counted.size(); c += 2) {
+    const uint64_t taken = counted[c + 1], count = counted[c] + taken;
+    if (count == 0) continue;
+    const BlockModel& b = pipeline_ ? schedules_[c / 2] : blocks_[c / 2];
+    of_blocks[b.number] += count;
+    add(Part::kCompute, b.unit, taken * taken_branch_);
     for (const Pipeline::Stall& stall : b.stalled)
-      if (const size_t unit = code_[b.number][stall.insn].unit; unit < l1.size())
-        (stall.is_l1 ? l1 : dependence)[unit] += counted[s] * stall.time;
+      add(stall.is_l1 ? Part::kL1 : Part::kDependence, code_[b.number][stall.insn].unit,
+          count * stall.time);
   }
 }
 

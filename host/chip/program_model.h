@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "device_sim/uir/module.h"
+#include "host/chip/parts.h"
 #include "host/chip/pipeline.h"
 #include "host/chip/shape.h"
 #include "host/journal/instruction_range.h"
@@ -104,7 +105,8 @@ struct BlockModel {
   uint64_t barrier = 0;                 // begin of the function it belongs to, if that is a barrier
   std::vector<SiteModel> sites;
   uint32_t number = 0;
-  uint32_t counter = 0;  // of its executions
+  uint32_t counter = 0;  // of its executions, twice: of those that a taken branch began apart
+  uint32_t counter_of(bool is_taken) const { return 2 * counter + (is_taken ? 1 : 0); }
 
   // Of a chip with latencies this is one schedule of the block: cycles are of that.
   Stalls stalls;                         // all
@@ -184,10 +186,11 @@ class ProgramModel {
     return next ? *next : make_schedule(number, *before);
   }
   // Counters of executions that there are, and what they counted: executions by block, and, per
-  // word of the code map, time that instructions there waited for results.
+  // word of the code map, time that instructions there waited for results, and that taken branches
+  // to there cost.
   size_t counters() const;
   void add_executions(std::span<const uint64_t> counted, std::vector<uint64_t>& of_blocks,
-                      std::vector<Ticks>& l1, std::vector<Ticks>& dependence) const;
+                      std::array<std::vector<Ticks>, kParts>& at) const;
   // So many schedules that all further ones begin with nothing under way.
   bool has_too_many_schedules() const { return has_too_many_; }
   const SyncFunction& function(uint32_t number) const { return functions_[number]; }

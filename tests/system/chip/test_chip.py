@@ -6,6 +6,7 @@
 
 import html
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -176,6 +177,12 @@ class Chip(GpusimCase):
             with self.subTest(stream=stream, cores=cores):
                 self.assertEqual(
                     self.cycles_of_round(stream, cores={"latency": latency, **cores})[0], cycles)
+        # What taken branches cost is their function's, with latencies and without.
+        for cores in ({}, {"latency": latency}):
+            cycles, stack, of_function = self.cycles_of_round(
+                "branches", cores={"taken_branch_cycles": 3, **cores})
+            self.assertEqual(stack["compute"], cycles)
+            self.assertAlmostEqual(of_function["compute"], 300 * cycles, delta=1100)
         # Without: whatever reads what.
         self.assertEqual(self.cycles_of_round("multiply", cores={})[0], 34)
         self.assertEqual(self.cycles_of_round("load", l1_data={"hit_cycles": 3})[0],
@@ -273,6 +280,21 @@ class Chip(GpusimCase):
                     "cycles", "stack", "misses", "network", "memory", "coherence", "remarks")})
             for options, one in zip(runs[1:], seen[1:]):
                 self.assertEqual(one, seen[0], f"{chip} {options}")
+
+    @unittest.skipUnless("cuda" in os.environ.get("GPUSIM_TEST_BACKENDS", ""), "of devices")
+    def test_time_on_a_device_does_not_depend_on_the_run(self):
+        # The device says which cores sleep: short slices hold cores back that do not.
+        for program, chip, cores, words in ((self.nbody, "bus-8", 8, ()),
+                                            (self.nbody, "mempool-256", 64, ()),
+                                            (self.guest, "mesh-1024", 40, ("mixed", 1000))):
+            seen = []
+            for options in (("--backend", "simd"), ("--backend", "cuda"),
+                            ("--backend", "cuda", "--slice", 1000),
+                            ("--backend", "cuda", "--slice", 300)):
+                stats = self.run_on_chip(program, chip, cores, *words, options=options)["chip"]
+                seen.append({key: stats[key] for key in (
+                    "cycles", "stack", "misses", "network", "memory", "coherence", "remarks")})
+                self.assertEqual(seen[-1], seen[0], f"{chip} {options}")
 
     # ---- What comes out
 

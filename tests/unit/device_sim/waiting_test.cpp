@@ -2,8 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <vector>
 
 #include "device_sim/core/backend.h"
+#include "device_sim/core/sleepers.h"
 #include "tests/unit/device_sim/toy_program.h"
 
 namespace gpusim {
@@ -55,27 +57,34 @@ Program make_program(bool marks, bool signals) {
   return p;
 }
 
-// Core 0 works for so many rounds of 2 instructions. Returns how often the others looked at the
-// flag.
-uint64_t looks(const std::string& backend, uint32_t cores, uint64_t rounds, bool marks,
-               bool signals) {
-  const Program p = make_program(marks, signals);
+// Core 0 works for so many rounds of 2 instructions; the others, but for `idle` of them, wait for
+// its flag.
+std::unique_ptr<Backend> start(const std::string& backend, const Program& p, uint32_t cores,
+                               uint64_t rounds, uint32_t idle = 0) {
   MachineConfig config;
   config.cores = cores;
   config.linear_base = kMemory;
   config.linear_size = 4096;
   config.window_base = 0x100000;
   config.window_shift = 12;
-  const std::unique_ptr<Backend> b = make_backend(backend);
+  std::unique_ptr<Backend> b = make_backend(backend);
   b->configure(p.module, config);
   b->set_permissions(0, kMemory, 4096, kRead | kWrite);
-  for (uint32_t core = 0; core < cores; ++core) {
+  for (uint32_t core = 0; core < cores - idle; ++core) {
     b->set_slot(core, kAddress, kFlag);
     b->set_slot(core, kOne, 1);
     b->set_slot(core, kRounds, rounds);
     b->set_slot(core, kMonitor, kNoMonitor);
     b->start(core, core == 0 ? 0 : p.waiter);
   }
+  return b;
+}
+
+// Returns how often the others looked at the flag.
+uint64_t looks(const std::string& backend, uint32_t cores, uint64_t rounds, bool marks,
+               bool signals) {
+  const Program p = make_program(marks, signals);
+  const std::unique_ptr<Backend> b = start(backend, p, cores, rounds);
   uint32_t ended = 0;
   for (int slices = 0; b->runnable() != 0; ++slices) {
     REQUIRE(slices < 1'000'000);
@@ -94,6 +103,28 @@ std::vector<std::string> backends() {
   for (const BackendInfo& info : all_backends())
     if (std::string why; info.available(&why)) names.push_back(info.name);
   return names;
+}
+
+TEST_CASE("a core that watches a word is one that sleeps, and so is one that has ended") {
+  const Program p = make_program(true, false);
+  for (const std::string& backend : backends()) {
+    CAPTURE(backend);
+    for (const uint32_t cores : {3u, 70u}) {
+      CAPTURE(cores);
+      const std::unique_ptr<Backend> b = start(backend, p, cores, 20'000, 1);
+      Sleepers* const sleepers = sleepers_of(*b);
+      REQUIRE(sleepers);
+      std::vector<uint8_t> sleep(cores, 7);
+      for (int slice = 0; slice < 5; ++slice) CHECK(b->run_slice(1000).empty());
+      sleepers->find_sleepers(sleep);
+      CHECK(sleep[0] == 0);  // it works
+      for (uint32_t core = 1; core < cores; ++core) CHECK(sleep[core] == 1);
+      while (b->runnable() != 0)
+        for (const Event& e : b->run_slice(1000)) b->stop(e.core);
+      sleepers->find_sleepers(sleep);
+      for (const uint8_t one : sleep) CHECK(one == 1);
+    }
+  }
 }
 
 TEST_CASE("a core that watches a word sleeps until it changes") {
