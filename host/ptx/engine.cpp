@@ -59,6 +59,7 @@ struct Engine::State {
   std::vector<std::unique_ptr<LoadedModule>> modules;
   // Of a backend on a device. It lets go of memory before that goes.
   std::unique_ptr<LinearSpace> space;
+  std::vector<const Kernel*> on_device;  // that have machines there, the latest last
 
   LoadedModule& link(std::vector<Unit> units, std::string origin);
   void place_variables(LoadedModule& m);
@@ -70,6 +71,7 @@ struct Engine::State {
   void launch_from_device(const Launch& first, LoadedModule& module, const DeviceWork& work,
                           LaunchResult& result);
   std::optional<Fault> move(const DeviceWork& work);
+  void enter_device(const Kernel& k);
 };
 
 namespace {
@@ -80,6 +82,9 @@ constexpr uint64_t kVariableGap = 64;
 constexpr uint64_t kStackFactor = 16, kMostStackBytes = uint64_t{1} << 22;
 // As many as the largest of devices has; blocks take whole powers of two.
 constexpr uint64_t kMostCooperativeThreads = uint64_t{1} << 19;
+// Kernels whose machines stay on a device: each has registers and local memory of all threads that
+// are resident there.
+constexpr size_t kMostOnDevice = 8;
 
 uint64_t align_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
 
@@ -304,6 +309,7 @@ void Engine::unload(LoadedModule& module) {
       std::find_if(list.begin(), list.end(), [&](const auto& m) { return m.get() == &module; });
   if (found == list.end()) return;
   for (const uint64_t address : module.ranges) state_->memory.remove(address);
+  for (const auto& [name, kernel] : module.kernels) std::erase(state_->on_device, kernel.get());
   list.erase(found);
 }
 
@@ -500,17 +506,42 @@ std::optional<Fault> Engine::State::move(const DeviceWork& work) {
   return std::nullopt;
 }
 
+void Engine::leave_device() {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->space) return;
+  for (const auto& m : state_->modules)
+    for (const auto& [name, kernel] : m->kernels)
+      if (kernel) kernel->machines.clear();
+  state_->on_device.clear();
+  state_->memory.leave_space();
+  state_->space.reset();
+}
+
+void Engine::State::enter_device(const Kernel& k) {
+  if (!space)
+    throw Error(fmt::format("the program is ending, and so has backend {}", options.backend));
+  space->enter();
+  // Calls of the host that kernels make work on its memory while they run.
+  if (space->way() == LinearSpace::Way::kCopied)
+    throw Error(
+        fmt::format("backend {} runs kernels only where the driver lets the GPU reach the "
+                    "host's memory; use simd or scalar",
+                    options.backend));
+  if (k.code.has_textures)
+    throw Error(
+        fmt::format("kernel '{}' uses textures or surfaces, which are the host's: they are "
+                    "not for backend {}; use simd or scalar",
+                    k.info.name, options.backend));
+  std::erase(on_device, &k);
+  on_device.push_back(&k);
+  if (on_device.size() <= kMostOnDevice) return;
+  on_device.front()->machines.clear();
+  on_device.erase(on_device.begin());
+}
+
 LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth) {
   const Kernel& k = *launch.kernel;
-  if (space) {
-    space->enter();
-    // Calls of the host that kernels make work on its memory while they run.
-    if (space->way() == LinearSpace::Way::kCopied)
-      throw Error(
-          fmt::format("backend {} runs kernels only where the driver lets the GPU reach the "
-                      "host's memory; use simd or scalar",
-                      options.backend));
-  }
+  if (traits_of(options.backend).is_on_device) enter_device(k);
   if (k.code.has_launches && device == nullptr) device = std::make_unique<DeviceLaunches>(memory);
   if (!launch.params.empty())
     std::memcpy(params.data(), launch.params.data(), launch.params.size());

@@ -175,6 +175,9 @@ class Engine {
 
   /// The backend's name.
   const std::string& backend() const;
+  /// Of a backend on a device: lets go of it, before its driver ends. All else stays; launches are
+  /// refused.
+  void leave_device();
 
   /// Memory that kernels may read and write. Ranges must not overlap. `name` and `origin` are for
   /// reports: "device memory", "allocated by cudaMalloc number 3". `is_blank`: a kernel that reads
