@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "device_sim/base/error.h"
@@ -171,21 +172,47 @@ void check_launch(const Launch& l) {
                     name, l.grid.count(), threads, kMostCooperativeThreads));
 }
 
-void add_counts(const KernelCode& code, const std::vector<uint64_t>& counts, LaunchResult& result) {
-  std::map<std::string_view, uint64_t> sums;
+// The process's one text of that spelling: launches tell their counts without copying names.
+std::string_view one_of(const std::string& spelling) {
+  static std::mutex mutex;
+  static auto* const all = new std::set<std::string, std::less<>>;
+  const std::lock_guard lock(mutex);
+  return *all->insert(spelling).first;
+}
+
+void add_counts(const Kernel& k, const std::vector<uint64_t>& counts, LaunchResult& result) {
+  std::vector<uint64_t> sums(k.opcodes.size());
   for (size_t b = 0; b < counts.size(); ++b) {
     if (counts[b] == 0) continue;
-    for (const StaticInstruction& i : code.instructions[b]) sums[i.opcode] += counts[b];
-    result.thread_instructions += counts[b] * code.instructions[b].size();
+    for (const Kernel::InBlock& i : k.in_block[b]) sums[i.opcode] += counts[b] * i.count;
+    result.thread_instructions += counts[b] * k.code.instructions[b].size();
     for (size_t c = 0; c < kInsnClassCount; ++c)
-      result.classes[c] += counts[b] * code.module.blocks[b].classes[c];
+      result.classes[c] += counts[b] * k.code.module.blocks[b].classes[c];
   }
-  for (const auto& [opcode, count] : sums) result.opcodes.push_back({std::string(opcode), count});
+  result.opcodes.reserve(sums.size());
+  for (size_t o = 0; o < sums.size(); ++o)
+    if (sums[o] != 0) result.opcodes.push_back({k.opcodes[o], sums[o]});
 }
 
 }  // namespace
 
 const KernelInfo& info(const Kernel& kernel) { return kernel.info; }
+
+void Kernel::count_opcodes() {
+  std::map<std::string_view, uint32_t> numbers;
+  for (const auto& block : code.instructions)
+    for (const StaticInstruction& i : block) numbers.emplace(one_of(i.opcode), 0);
+  for (auto& [opcode, number] : numbers) {
+    number = static_cast<uint32_t>(opcodes.size());
+    opcodes.push_back(opcode);
+  }
+  for (const auto& block : code.instructions) {
+    std::map<uint32_t, uint32_t> here;
+    for (const StaticInstruction& i : block) ++here[numbers.at(i.opcode)];
+    std::vector<InBlock>& list = in_block.emplace_back();
+    for (const auto& [opcode, count] : here) list.push_back({opcode, count});
+  }
+}
 
 Engine::Engine(EngineOptions options) : state_(std::make_unique<State>()) {
   // What the backend lacks is told now, not at the first launch.
@@ -337,6 +364,7 @@ std::unique_ptr<Kernel> Engine::State::translate(LoadedModule& m, const Function
   } catch (const Error& e) {
     throw Error(fmt::format("{}: kernel '{}' cannot be run: {}", k->origin, f.name, e.what()));
   }
+  k->count_opcodes();
   KernelInfo& i = k->info;
   i.name = f.name;
   i.params = k->code.params;
@@ -609,7 +637,7 @@ LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth
     const std::vector<uint64_t> after = k.machines[m]->block_counts();
     for (size_t b = 0; b < counts.size(); ++b) counts[b] += after[b] - before[m][b];
   }
-  add_counts(k.code, counts, result);
+  add_counts(k, counts, result);
   clock = std::max(clock + result.thread_instructions, grid.latest_clock);
   std::stable_sort(grid.printed.begin(), grid.printed.end(),
                    [](const Printed& x, const Printed& y) { return x.cta < y.cta; });

@@ -41,8 +41,8 @@ class Kernel;  // kernel_machine.h
 const KernelInfo& info(const Kernel& kernel);
 
 struct OpcodeCount {
-  std::string opcode;  // as spelled: "fma.rn.f32"
-  uint64_t count = 0;  // executions by threads, whatever their guards say
+  std::string_view opcode;  // as spelled: "fma.rn.f32"; equal ones are one text, of the process
+  uint64_t count = 0;       // executions by threads, whatever their guards say
   bool operator==(const OpcodeCount&) const = default;
 };
 
