@@ -17,9 +17,7 @@ namespace {
 constexpr size_t kPage = 4096, kSmall = 1 << 20, kMostResting = 64 << 20;
 constexpr size_t kMostKept = 1 << 14;
 
-// Smaller blocks would take much more memory than programs ask for.
-constexpr size_t kLargePage = 2 << 20;
-bool is_large(size_t size_bytes) { return size_bytes >= 2 * kLargePage; }
+constexpr size_t kLarge = 4 << 20;
 // Large blocks of device memory begin at different places of a page: elements of several matrices
 // at one index would all be in one set of the processor's first cache, and a load from one would
 // wait for stores to the others, whose addresses have the same low 12 bits.
@@ -28,21 +26,11 @@ constexpr size_t kStep = 512, kSteps = kPage / kStep;
 // With a page behind it that kernels have no right to: the engine's rights are by pages.
 size_t padded(size_t size_bytes) { return (size_bytes + 2 * kPage - 1) / kPage * kPage; }
 
-// Room for a block that begins `offset` behind a page. Large ones lie on large pages, as on a GPU:
-// threads that each walk a row of a matrix touch a page each. Null: there is none.
+// Room for a block that begins `offset` behind a page. Null: there is none.
 char* map_room(size_t size_bytes, size_t offset) {
-  const size_t room = padded(size_bytes + offset), more = is_large(size_bytes) ? kLargePage : 0;
-  void* const mapped = ::mmap(nullptr, room + more, PROT_READ | PROT_WRITE,
+  void* const mapped = ::mmap(nullptr, padded(size_bytes + offset), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) return nullptr;
-  auto* address = static_cast<char*>(mapped);
-  if (more == 0) return address + offset;
-  const size_t before = -reinterpret_cast<uintptr_t>(address) % kLargePage;
-  if (before != 0) ::munmap(address, before);
-  address += before;
-  if (before != more) ::munmap(address + room, more - before);
-  ::madvise(address, room / kLargePage * kLargePage, MADV_HUGEPAGE);  // a wish
-  return address + offset;
+  return mapped == MAP_FAILED ? nullptr : static_cast<char*>(mapped) + offset;
 }
 
 // The pages of a block, which may begin behind the first one's begin.
@@ -86,7 +74,7 @@ std::optional<Block> Allocations::allocate(size_t size_bytes, MemoryType type, s
   const std::lock_guard lock(mutex_);
   if (size_bytes > most_bytes_ - std::min(most_bytes_, used_bytes_)) return std::nullopt;
   if (size_bytes > available_bytes()) return std::nullopt;
-  const bool is_moved = type == kDeviceMemory && is_large(size_bytes);
+  const bool is_moved = type == kDeviceMemory && size_bytes >= kLarge;
   char* const address = map_room(size_bytes, is_moved ? ++large_blocks_ % kSteps * kStep : 0);
   if (address == nullptr) return std::nullopt;
   if (type != kHostMemory) used_bytes_ += size_bytes;
