@@ -124,7 +124,7 @@ class Kernel:
             self.emit(f"match.any.sync.b32 {self.word()}, %t0, {mask}")
 
     def meet(self):
-        """The threads of the block: values of others by way of shared memory, or a barrier's own."""
+        """The threads of the block: others' values by way of shared memory, or a barrier's own."""
         if self.random.random() < 0.3:
             p = self.test()
             if self.random.random() < 0.5:
