@@ -1,7 +1,9 @@
 // `gpusim cuda`: runs an unmodified CUDA program with the library preloaded that takes the place of
 // CUDA's runtime and driver (host/cuda_api). Kernels run there, in the program's own process.
+#include <dlfcn.h>
 #include <elf.h>
 #include <fmt/format.h>
+#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +18,9 @@
 #include "device_sim/base/child_session.h"
 #include "device_sim/base/error.h"
 #include "device_sim/base/file.h"
+#include "device_sim/core/backend.h"
+#include "device_sim/core/backend_traits.h"
+#include "device_sim/cuda/library/device_library.h"
 #include "host/caches/shape.h"
 #include "host/cli/commands.h"
 #include "host/cli/cuda_timeline.h"
@@ -34,6 +39,7 @@ constexpr int kFindingsStatus = 66;  // with --check, of a program that ended wi
 // A million events of each process; Perfetto does not take many more, either.
 constexpr uint64_t kMostTimelineBytes = uint64_t{256} << 20;
 constexpr const char *kLibrary = "libgpusim_cuda.so", *kDriver = "libgpusim_cuda_driver.so";
+constexpr const char* kDevice = "libgpusim_cuda_device.so";
 
 struct Options {
   std::string backend = "auto", chip, stats, library, check, profile, timeline, caches;
@@ -48,6 +54,34 @@ std::string preloads(const Options& o) {
   std::string value = preload_value(library);
   if (fs::exists(driver, error)) value.insert(library.size(), ":" + driver.string());
   return value;
+}
+
+// For a backend on a device, what the program's process needs to find. Throws Error if it cannot
+// run here: the program would not say so before its first launch.
+std::vector<std::string> device_variables(const Options& o) {
+  if (!traits_of(o.backend).is_on_device) return {};
+  for (const auto& [is_there, name] :
+       {std::pair(!o.check.empty(), "--check"), std::pair(!o.profile.empty(), "--profile"),
+        std::pair(!o.caches.empty(), "--caches")})
+    if (is_there)
+      throw Error(fmt::format("{} is not for backend {}; use simd or scalar", name, o.backend));
+  make_backend(o.backend, {.in_place = true, .warps = true});
+  std::error_code error;
+  fs::path library = fs::read_symlink("/proc/self/exe", error).parent_path() / kDevice;
+  if (!fs::exists(library, error))
+    library = fs::path(find_preload_library(o.library, kLibrary)).parent_path() / kDevice;
+  if (!fs::exists(library, error))
+    throw Error(fmt::format("{} is not there: gpusim was built without the CUDA toolkit",
+                            library.string()));
+  std::vector<std::string> variables = {
+      fmt::format("{}={}", cuda::kDeviceLibraryVariable, library.string())};
+  // NVIDIA's driver, which this process has loaded now. In the program's another library answers to
+  // that name.
+  void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  link_map* file = nullptr;
+  if (driver != nullptr && ::dlinfo(driver, RTLD_DI_LINKMAP, &file) == 0 && file->l_name[0] == '/')
+    variables.push_back(fmt::format("{}={}", cuda::kDriverVariable, file->l_name));
+  return variables;
 }
 
 // Where a program is that a shell would start.
@@ -214,6 +248,7 @@ int run(Options o, const std::vector<std::string>& command) {
   namespace api = gpusim::cuda_api;
   if (command.empty())
     throw Error("name a program: gpusim cuda [OPTIONS] -- PROGRAM [ARGUMENT]...");
+  std::vector<std::string> on_device = device_variables(o);
   if (!o.chip.empty()) api::chip_named(o.chip);
   if (!o.stats.empty()) check_output_file("--stats", o.stats);
   if (o.check == "true") o.check = "all";  // flags without values
@@ -250,6 +285,7 @@ int run(Options o, const std::vector<std::string>& command) {
       fmt::format("{}={}", api::kEachLaunchVariable, o.has_each_launch ? 1 : 0),
       fmt::format("{}={}", api::kTimelineVariable, o.timeline.empty() ? 0 : kMostTimelineBytes),
       fmt::format("{}={}", api::kListVariable, o.has_list ? 1 : 0)};
+  for (std::string& v : on_device) variables.push_back(std::move(v));
   int status = 0;
   {
     const IgnoreInterrupts guard;
@@ -288,8 +324,8 @@ void add_cuda_command(CLI::App& app, const std::vector<std::string>& command, Ac
   CLI::App* c = app.add_subcommand(
       "cuda", "Run a CUDA program as it is, without a GPU: cuda [OPTIONS] -- PROGRAM...");
   auto o = std::make_shared<Options>();
-  c->add_option("--backend", o->backend, "auto, scalar or simd")
-      ->check(CLI::IsMember({"auto", "scalar", "simd"}));
+  c->add_option("--backend", o->backend, "auto (simd), scalar, simd or cuda")
+      ->check(CLI::IsMember({"auto", "scalar", "simd", "cuda"}));
   c->add_option("--threads", o->threads, "Host threads for kernels (0: all processors)")
       ->check(CLI::Range(0, 4096));
   c->add_option(

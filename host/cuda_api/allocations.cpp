@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <span>
 #define XXH_INLINE_ALL  // programs are linked without libxxhash
 #include <xxhash.h>
 
@@ -16,8 +17,27 @@ namespace {
 constexpr size_t kPage = 4096, kSmall = 1 << 20, kMostResting = 64 << 20;
 constexpr size_t kMostKept = 1 << 14;
 
+constexpr size_t kLarge = 4 << 20;
+// Large blocks of device memory begin at different places of a page: elements of several matrices
+// at one index would all be in one set of the processor's first cache, and a load from one would
+// wait for stores to the others, whose addresses have the same low 12 bits.
+constexpr size_t kStep = 512, kSteps = kPage / kStep;
+
 // With a page behind it that kernels have no right to: the engine's rights are by pages.
 size_t padded(size_t size_bytes) { return (size_bytes + 2 * kPage - 1) / kPage * kPage; }
+
+// Room for a block that begins `offset` behind a page. Null: there is none.
+char* map_room(size_t size_bytes, size_t offset) {
+  void* const mapped = ::mmap(nullptr, padded(size_bytes + offset), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<char*>(mapped) + offset;
+}
+
+// The pages of a block, which may begin behind the first one's begin.
+std::span<char> room_of(const Block& block) {
+  const size_t offset = reinterpret_cast<uintptr_t>(block.address) % kPage;
+  return {block.address - offset, padded(block.size_bytes + offset)};
+}
 
 // The digest with what the block holds: a sum, since host threads free in any order. Host memory
 // does not count.
@@ -54,10 +74,9 @@ std::optional<Block> Allocations::allocate(size_t size_bytes, MemoryType type, s
   const std::lock_guard lock(mutex_);
   if (size_bytes > most_bytes_ - std::min(most_bytes_, used_bytes_)) return std::nullopt;
   if (size_bytes > available_bytes()) return std::nullopt;
-  void* const mapped = ::mmap(nullptr, padded(size_bytes), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) return std::nullopt;
-  auto* const address = static_cast<char*>(mapped);
+  const bool is_moved = type == kDeviceMemory && size_bytes >= kLarge;
+  char* const address = map_room(size_bytes, is_moved ? ++large_blocks_ % kSteps * kStep : 0);
+  if (address == nullptr) return std::nullopt;
   if (type != kHostMemory) used_bytes_ += size_bytes;
   const Block block{.address = address,
                     .size_bytes = size_bytes,
@@ -121,7 +140,8 @@ void Allocations::give_up(const Freed& freed) {
     return;
   kept_.push_back(freed);
   if (kept_.size() <= kMostKept) return;
-  freed_.erase(reinterpret_cast<uintptr_t>(kept_.front().address));
+  const auto begin = reinterpret_cast<uintptr_t>(kept_.front().address);
+  freed_.erase(freed_.lower_bound(begin), freed_.lower_bound(begin + kPage));
   ::munmap(kept_.front().address, kept_.front().size_bytes);
   kept_.pop_front();
 }
@@ -145,9 +165,10 @@ void Allocations::release(const Block& block, const std::string& by) {
     Block& freed = freed_[reinterpret_cast<uintptr_t>(block.address)] = block;
     if (!by.empty()) freed.origin += (freed.origin.empty() ? "" : ", ") + by;
   }
-  if (block.size_bytes >= kSmall) return give_up({block.address, padded(block.size_bytes)});
-  resting_.push_back({block.address, padded(block.size_bytes)});
-  resting_bytes_ += padded(block.size_bytes);
+  const std::span<char> room = room_of(block);
+  if (block.size_bytes >= kSmall) return give_up({room.data(), room.size()});
+  resting_.push_back({room.data(), room.size()});
+  resting_bytes_ += room.size();
   while (resting_bytes_ > kMostResting) {
     resting_bytes_ -= resting_.front().size_bytes;
     give_up(resting_.front());

@@ -76,6 +76,7 @@ class Allocations {
   std::map<uintptr_t, Block> blocks_;
   // Small blocks rest before they are used again: kernels that still read them are caught.
   std::deque<Freed> resting_;
+  uint64_t large_blocks_ = 0;  // ever made
   uint64_t resting_bytes_ = 0, used_bytes_ = 0, most_bytes_ = ~uint64_t{0};
   bool remembers_freed_ = false, has_digest_ = false;
   uint64_t digest_ = 0;

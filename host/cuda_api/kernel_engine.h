@@ -52,6 +52,10 @@ class KernelEngine {
   using Module = void*;
   virtual ~KernelEngine() = default;
   virtual std::string backend() const = 0;
+  // Whether kernels run on a device, whose driver goes before the program's last destructors.
+  virtual bool is_on_device() const { return false; }
+  // Before that. Launches are refused afterwards.
+  virtual void leave_device() {}
   // One unit, or several that are linked. Throws gpusim::Error: what, where, what to do.
   virtual Module load(std::vector<NamedText> units) = 0;
   virtual void unload(Module module) = 0;

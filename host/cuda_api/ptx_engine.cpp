@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "device_sim/base/error.h"
+#include "device_sim/core/backend_traits.h"
 #include "host/cuda_api/chips.h"
 #include "host/cuda_api/kernel_engine.h"
 #include "host/ptx/engine.h"
@@ -23,9 +24,12 @@ class PtxEngine final : public KernelEngine {
                  .caches = settings.caches.empty()
                                ? std::nullopt
                                : std::optional(host::load_hierarchy(settings.caches)),
-                 .compute_capability = settings.chip->compute_capability}) {}
+                 .compute_capability = settings.chip->compute_capability}),
+        is_on_device_(traits_of(engine_.backend()).is_on_device) {}
 
   std::string backend() const override { return engine_.backend(); }
+  bool is_on_device() const override { return is_on_device_; }
+  void leave_device() override { engine_.leave_device(); }
 
   Module load(std::vector<NamedText> units) override {
     if (units.size() == 1) return &engine_.load(units.front().text, units.front().name);
@@ -65,6 +69,7 @@ class PtxEngine final : public KernelEngine {
   }
 
   // The engine's own functions wait for a running launch, and a program that allocates must not.
+  // One that frees does where a device has pages in use: they must not go first.
   void add_memory(const void* address, size_t size_bytes, std::string_view name,
                   std::string_view origin, bool is_blank) override {
     const std::lock_guard lock(mutex_);
@@ -73,8 +78,11 @@ class PtxEngine final : public KernelEngine {
   void remove_memory(const void* address, std::string_view by) override {
     // At once, for the address may be used again before the next launch.
     ptx::TextureObjects::instance().memory_freed(address, std::string(by));
-    const std::lock_guard lock(mutex_);
-    changes_.push_back({address, 0, {}, std::string(by), false});
+    {
+      const std::lock_guard lock(mutex_);
+      changes_.push_back({address, 0, {}, std::string(by), false});
+    }
+    if (is_on_device_) apply_changes();
   }
   void mark_written(const void* address, size_t size_bytes) override {
     apply_changes();
@@ -99,7 +107,9 @@ class PtxEngine final : public KernelEngine {
   static ptx::LoadedModule* loaded(Module module) {
     return static_cast<ptx::LoadedModule*>(module);
   }
+  // In the order in which they were made.
   void apply_changes() {
+    const std::lock_guard order(order_);
     std::vector<Change> changes;
     {
       const std::lock_guard lock(mutex_);
@@ -114,7 +124,9 @@ class PtxEngine final : public KernelEngine {
     }
   }
   ptx::Engine engine_;
-  std::mutex mutex_;
+  const bool is_on_device_;
+  std::mutex order_;  // of calls that apply changes
+  std::mutex mutex_;  // of changes_
   std::vector<Change> changes_;
 };
 

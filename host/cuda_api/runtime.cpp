@@ -175,6 +175,8 @@ KernelEngine& Runtime::engine() {
                            .checks = checks,
                            .has_profile = settings.has_profile,
                            .caches = settings.caches});
+    // Behind the handlers of the device's driver, so before them.
+    if (engine_->is_on_device()) std::atexit([] { runtime().leave_device(); });
   });
   return *engine_;
 }
@@ -449,6 +451,13 @@ void Runtime::finish() {
   if (checks.any()) report.add_to(all);
   if (settings.has_digest) all["memory_digest"] = fmt::format("{:016x}", memory.digest());
   write_whole(fmt::format("{}/{}.json", settings.folder, process_), all.dump(1) + "\n");
+}
+
+// What the program's destructors launch later does not run.
+void Runtime::leave_device() {
+  if (is_forked()) return;
+  if (!queue.is_own_thread()) queue.drain();
+  with_engine([](KernelEngine& engine) { engine.leave_device(); });
 }
 
 void Runtime::reset() {

@@ -142,6 +142,7 @@ class Runtime {
   void finish();
   bool is_forked() const;  // a child of the process that used the device
   void reset();            // cudaDeviceReset
+  void leave_device();     // before the driver of its device ends
 
   std::mutex mutex;  // of the tables below
   std::set<LoadedImage*> images;

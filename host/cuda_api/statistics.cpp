@@ -2,9 +2,11 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "device_sim/core/cta.h"
 
@@ -17,6 +19,26 @@ std::string readable_name(const std::string& mangled) {
   return status == 0 && name != nullptr ? name.get() : mangled;
 }
 
+namespace {
+
+// Of launches of one kernel, most often the same opcodes. Both are sorted.
+void add_opcodes(std::vector<ptx::OpcodeCount>& sums, const std::vector<ptx::OpcodeCount>& more) {
+  const auto is_same = [](const ptx::OpcodeCount& x, const ptx::OpcodeCount& y) {
+    return x.opcode.data() == y.opcode.data();
+  };
+  if (std::ranges::equal(sums, more, is_same)) {
+    for (size_t k = 0; k < more.size(); ++k) sums[k].count += more[k].count;
+    return;
+  }
+  std::map<std::string_view, uint64_t> all;
+  for (const std::vector<ptx::OpcodeCount>* list : {&std::as_const(sums), &more})
+    for (const auto& [opcode, count] : *list) all[opcode] += count;
+  sums.clear();
+  for (const auto& [opcode, count] : all) sums.push_back({opcode, count});
+}
+
+}  // namespace
+
 uint64_t Statistics::add(const std::string& kernel, const LaunchShape& shape,
                          const LaunchOutcome& outcome, double seconds) {
   const std::lock_guard lock(mutex_);
@@ -28,7 +50,7 @@ uint64_t Statistics::add(const std::string& kernel, const LaunchShape& shape,
   k.instructions += outcome.thread_instructions;
   k.faults += outcome.fault.has_value() ? 1 : 0;
   k.seconds += seconds;
-  for (const auto& [spelling, count] : outcome.opcodes) k.opcodes[spelling] += count;
+  add_opcodes(k.opcodes, outcome.opcodes);
   if (outcome.profile) {
     if (!k.profile) k.profile.emplace();
     *k.profile += *outcome.profile;
@@ -58,7 +80,8 @@ nlohmann::ordered_json Statistics::json(const std::string& device,
     item["instructions"] = k.instructions;
     item["faults"] = k.faults;
     item["seconds"] = k.seconds;
-    item["opcodes"] = k.opcodes;
+    auto& opcodes = item["opcodes"] = nlohmann::ordered_json::object();
+    for (const ptx::OpcodeCount& o : k.opcodes) opcodes[std::string(o.opcode)] = o.count;
     if (k.profile) item["profile"] = ptx::profile_json(*k.profile);
     list.push_back(std::move(item));
   }
@@ -77,7 +100,7 @@ nlohmann::ordered_json Statistics::json(const std::string& device,
     item["warps"] = g.count() * ((b.count() + kWarpLanes - 1) / kWarpLanes);
     item["instructions"] = one.instructions;
     auto& opcodes = item["opcodes"] = nlohmann::ordered_json::object();
-    for (const ptx::OpcodeCount& o : one.opcodes) opcodes[o.opcode] = o.count;
+    for (const ptx::OpcodeCount& o : one.opcodes) opcodes[std::string(o.opcode)] = o.count;
     each.push_back(std::move(item));
   }
   return root;

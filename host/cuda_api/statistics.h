@@ -35,7 +35,7 @@ class Statistics {
   struct Kernel {
     uint64_t launches = 0, threads = 0, instructions = 0, faults = 0;
     double seconds = 0;
-    std::map<std::string, uint64_t> opcodes;
+    std::vector<ptx::OpcodeCount> opcodes;  // sorted
     std::optional<ptx::KernelProfile> profile;
   };
   mutable std::mutex mutex_;

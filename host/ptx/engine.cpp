@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "device_sim/base/error.h"
@@ -59,6 +60,7 @@ struct Engine::State {
   std::vector<std::unique_ptr<LoadedModule>> modules;
   // Of a backend on a device. It lets go of memory before that goes.
   std::unique_ptr<LinearSpace> space;
+  std::vector<const Kernel*> on_device;  // that have machines there, the latest last
 
   LoadedModule& link(std::vector<Unit> units, std::string origin);
   void place_variables(LoadedModule& m);
@@ -70,6 +72,7 @@ struct Engine::State {
   void launch_from_device(const Launch& first, LoadedModule& module, const DeviceWork& work,
                           LaunchResult& result);
   std::optional<Fault> move(const DeviceWork& work);
+  void enter_device(const Kernel& k);
 };
 
 namespace {
@@ -80,6 +83,9 @@ constexpr uint64_t kVariableGap = 64;
 constexpr uint64_t kStackFactor = 16, kMostStackBytes = uint64_t{1} << 22;
 // As many as the largest of devices has; blocks take whole powers of two.
 constexpr uint64_t kMostCooperativeThreads = uint64_t{1} << 19;
+// Kernels whose machines stay on a device: each has registers and local memory of all threads that
+// are resident there.
+constexpr size_t kMostOnDevice = 8;
 
 uint64_t align_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
 
@@ -166,21 +172,47 @@ void check_launch(const Launch& l) {
                     name, l.grid.count(), threads, kMostCooperativeThreads));
 }
 
-void add_counts(const KernelCode& code, const std::vector<uint64_t>& counts, LaunchResult& result) {
-  std::map<std::string_view, uint64_t> sums;
+// The process's one text of that spelling: launches tell their counts without copying names.
+std::string_view one_of(const std::string& spelling) {
+  static std::mutex mutex;
+  static auto* const all = new std::set<std::string, std::less<>>;
+  const std::lock_guard lock(mutex);
+  return *all->insert(spelling).first;
+}
+
+void add_counts(const Kernel& k, const std::vector<uint64_t>& counts, LaunchResult& result) {
+  std::vector<uint64_t> sums(k.opcodes.size());
   for (size_t b = 0; b < counts.size(); ++b) {
     if (counts[b] == 0) continue;
-    for (const StaticInstruction& i : code.instructions[b]) sums[i.opcode] += counts[b];
-    result.thread_instructions += counts[b] * code.instructions[b].size();
+    for (const Kernel::InBlock& i : k.in_block[b]) sums[i.opcode] += counts[b] * i.count;
+    result.thread_instructions += counts[b] * k.code.instructions[b].size();
     for (size_t c = 0; c < kInsnClassCount; ++c)
-      result.classes[c] += counts[b] * code.module.blocks[b].classes[c];
+      result.classes[c] += counts[b] * k.code.module.blocks[b].classes[c];
   }
-  for (const auto& [opcode, count] : sums) result.opcodes.push_back({std::string(opcode), count});
+  result.opcodes.reserve(sums.size());
+  for (size_t o = 0; o < sums.size(); ++o)
+    if (sums[o] != 0) result.opcodes.push_back({k.opcodes[o], sums[o]});
 }
 
 }  // namespace
 
 const KernelInfo& info(const Kernel& kernel) { return kernel.info; }
+
+void Kernel::count_opcodes() {
+  std::map<std::string_view, uint32_t> numbers;
+  for (const auto& block : code.instructions)
+    for (const StaticInstruction& i : block) numbers.emplace(one_of(i.opcode), 0);
+  for (auto& [opcode, number] : numbers) {
+    number = static_cast<uint32_t>(opcodes.size());
+    opcodes.push_back(opcode);
+  }
+  for (const auto& block : code.instructions) {
+    std::map<uint32_t, uint32_t> here;
+    for (const StaticInstruction& i : block) ++here[numbers.at(i.opcode)];
+    std::vector<InBlock>& list = in_block.emplace_back();
+    for (const auto& [opcode, count] : here) list.push_back({opcode, count});
+  }
+}
 
 Engine::Engine(EngineOptions options) : state_(std::make_unique<State>()) {
   // What the backend lacks is told now, not at the first launch.
@@ -304,6 +336,7 @@ void Engine::unload(LoadedModule& module) {
       std::find_if(list.begin(), list.end(), [&](const auto& m) { return m.get() == &module; });
   if (found == list.end()) return;
   for (const uint64_t address : module.ranges) state_->memory.remove(address);
+  for (const auto& [name, kernel] : module.kernels) std::erase(state_->on_device, kernel.get());
   list.erase(found);
 }
 
@@ -331,6 +364,7 @@ std::unique_ptr<Kernel> Engine::State::translate(LoadedModule& m, const Function
   } catch (const Error& e) {
     throw Error(fmt::format("{}: kernel '{}' cannot be run: {}", k->origin, f.name, e.what()));
   }
+  k->count_opcodes();
   KernelInfo& i = k->info;
   i.name = f.name;
   i.params = k->code.params;
@@ -500,17 +534,42 @@ std::optional<Fault> Engine::State::move(const DeviceWork& work) {
   return std::nullopt;
 }
 
+void Engine::leave_device() {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->space) return;
+  for (const auto& m : state_->modules)
+    for (const auto& [name, kernel] : m->kernels)
+      if (kernel) kernel->machines.clear();
+  state_->on_device.clear();
+  state_->memory.leave_space();
+  state_->space.reset();
+}
+
+void Engine::State::enter_device(const Kernel& k) {
+  if (!space)
+    throw Error(fmt::format("the program is ending, and so has backend {}", options.backend));
+  space->enter();
+  // Calls of the host that kernels make work on its memory while they run.
+  if (space->way() == LinearSpace::Way::kCopied)
+    throw Error(
+        fmt::format("backend {} runs kernels only where the driver lets the GPU reach the "
+                    "host's memory; use simd or scalar",
+                    options.backend));
+  if (k.code.has_textures)
+    throw Error(
+        fmt::format("kernel '{}' uses textures or surfaces, which are the host's: they are "
+                    "not for backend {}; use simd or scalar",
+                    k.info.name, options.backend));
+  std::erase(on_device, &k);
+  on_device.push_back(&k);
+  if (on_device.size() <= kMostOnDevice) return;
+  on_device.front()->machines.clear();
+  on_device.erase(on_device.begin());
+}
+
 LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth) {
   const Kernel& k = *launch.kernel;
-  if (space) {
-    space->enter();
-    // Calls of the host that kernels make work on its memory while they run.
-    if (space->way() == LinearSpace::Way::kCopied)
-      throw Error(
-          fmt::format("backend {} runs kernels only where the driver lets the GPU reach the "
-                      "host's memory; use simd or scalar",
-                      options.backend));
-  }
+  if (traits_of(options.backend).is_on_device) enter_device(k);
   if (k.code.has_launches && device == nullptr) device = std::make_unique<DeviceLaunches>(memory);
   if (!launch.params.empty())
     std::memcpy(params.data(), launch.params.data(), launch.params.size());
@@ -578,7 +637,7 @@ LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth
     const std::vector<uint64_t> after = k.machines[m]->block_counts();
     for (size_t b = 0; b < counts.size(); ++b) counts[b] += after[b] - before[m][b];
   }
-  add_counts(k.code, counts, result);
+  add_counts(k, counts, result);
   clock = std::max(clock + result.thread_instructions, grid.latest_clock);
   std::stable_sort(grid.printed.begin(), grid.printed.end(),
                    [](const Printed& x, const Printed& y) { return x.cta < y.cta; });

@@ -41,8 +41,8 @@ class Kernel;  // kernel_machine.h
 const KernelInfo& info(const Kernel& kernel);
 
 struct OpcodeCount {
-  std::string opcode;  // as spelled: "fma.rn.f32"
-  uint64_t count = 0;  // executions by threads, whatever their guards say
+  std::string_view opcode;  // as spelled: "fma.rn.f32"; equal ones are one text, of the process
+  uint64_t count = 0;       // executions by threads, whatever their guards say
   bool operator==(const OpcodeCount&) const = default;
 };
 
@@ -175,6 +175,9 @@ class Engine {
 
   /// The backend's name.
   const std::string& backend() const;
+  /// Of a backend on a device: lets go of it, before its driver ends. All else stays; launches are
+  /// refused.
+  void leave_device();
 
   /// Memory that kernels may read and write. Ranges must not overlap. `name` and `origin` are for
   /// reports: "device memory", "allocated by cudaMalloc number 3". `is_blank`: a kernel that reads

@@ -134,8 +134,17 @@ class KernelMachine {
 
 class Kernel {
  public:
+  // Of a block of the code: how often it has one of `opcodes`.
+  struct InBlock {
+    uint32_t opcode, count;
+  };
+  /// Once `code` is there.
+  void count_opcodes();
+
   KernelInfo info;
   KernelCode code;
+  std::vector<std::string_view> opcodes;  // sorted
+  std::vector<std::vector<InBlock>> in_block;
   LoadedModule* module = nullptr;
   std::string origin;
   std::map<uint32_t, std::string> files;

@@ -63,6 +63,7 @@ class ProcessMemory {
 
   /// Machines of a device reach it by way of `space`, which learns of pages that come and go.
   void use(LinearSpace& space);
+  void leave_space() { space_ = nullptr; }
   /// `flags`: SegmentFlags.
   void add(uint64_t address, uint64_t size_bytes, uint8_t flags, MemoryLabel label,
            bool has_shadow = false);

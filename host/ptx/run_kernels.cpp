@@ -186,7 +186,7 @@ nlohmann::ordered_json launched_json(const LaunchResult& result) {
     ++sum.launches;
     sum.threads += d.result->threads;
     sum.instructions += d.result->thread_instructions;
-    for (const OpcodeCount& o : d.result->opcodes) sum.opcodes[o.opcode] += o.count;
+    for (const OpcodeCount& o : d.result->opcodes) sum.opcodes[std::string(o.opcode)] += o.count;
   }
   auto list = nlohmann::ordered_json::array();
   for (const auto& [name, sum] : sums)
@@ -218,7 +218,7 @@ nlohmann::ordered_json stats_json(const KernelInfo& kernel, const LaunchResult& 
   const LaunchResult all = with_launched(result);
   for (int c = 0; c < kInsnClassCount; ++c)
     classes[kInsnClassNames[c]] = all.classes[static_cast<size_t>(c)];
-  for (const OpcodeCount& o : result.opcodes) opcodes[o.opcode] = o.count;
+  for (const OpcodeCount& o : result.opcodes) opcodes[std::string(o.opcode)] = o.count;
   Json faults = Json::array();
   if (result.fault) {
     const Fault& f = *result.fault;

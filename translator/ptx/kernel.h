@@ -50,6 +50,7 @@ struct KernelCode {
   uint32_t param_bytes = 0, static_shared_bytes = 0, local_bytes = 0, registers = 0;
   bool has_heap = false;               // calls malloc or free
   bool has_launches = false;           // calls what device_call.h has
+  bool has_textures = false;           // or surfaces
   bool has_stack = false;              // in local memory, behind local_bytes
   bool has_alloca = false;             // likewise, before that stack
   uint32_t dynamic_shared_offset = 0;  // in the CTA's memory, where what a launch adds begins

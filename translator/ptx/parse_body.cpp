@@ -38,10 +38,21 @@ uint64_t Parser::integer() {
   return next().value;
 }
 
-uint64_t Parser::signed_integer() { return accept('-') ? 0 - integer() : integer(); }
+// Signs in front of a number, as many as there are: whether they make it negative.
+bool Parser::sign() {
+  bool minus = false;
+  for (;;) {
+    if (accept('-'))
+      minus = !minus;
+    else if (!accept('+'))
+      return minus;
+  }
+}
+
+uint64_t Parser::signed_integer() { return sign() ? 0 - integer() : integer(); }
 
 Operand Parser::literal() {
-  const bool minus = accept('-');
+  const bool minus = sign();
   const Token& t = next();
   if (t.kind == Token::Kind::kInteger)
     return {.kind = Operand::Kind::kInteger, .value = minus ? 0 - t.value : t.value};

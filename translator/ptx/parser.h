@@ -52,6 +52,7 @@ class Parser {
   std::string name();
   std::string string();
   uint64_t integer();
+  bool sign();
   uint64_t signed_integer();
   uint64_t integer_sum();
   Operand literal();

@@ -50,7 +50,7 @@ Slot lop3_value(Emitter& e, I i) {
   const Type t = i.type();
   const Slot s[3] = {e.src(i.operands[1], t), e.src(i.operands[2], t), e.src(i.operands[3], t)};
   const auto lut = e.constant(i.operands[4], t);
-  if (!lut || *lut > 255) e.unsupported(i, "the table is a constant of 8 bits");
+  if (!lut) e.unsupported(i, "the table is a constant");  // of which ptxas takes 8 bits
   Slot n[3];
   for (int k = 0; k < 3; ++k) e.b.xori64(n[k] = e.temp(), s[k], ones(32));
   const Slot sum = e.temp(), term = e.temp();

@@ -32,6 +32,11 @@ void collect_symbols(const Operand& o, std::set<std::string>& out) {
   for (const Operand& e : o.elements) collect_symbols(e, out);
 }
 
+bool is_of_textures(const Row* row) {
+  const RowList& rows = texture_rows();
+  return std::any_of(rows.begin(), rows.end(), [&](const Row& r) { return &r == row; });
+}
+
 // One instruction has one unit of code addresses; what only its guard lets through has another.
 constexpr Slot kClock = special_slot(Special::kClock);
 
@@ -43,6 +48,7 @@ class KernelTranslator {
     out_.name = kernel.name;
     for (const Instruction& i : f_.body) {
       out_.has_launches |= i.row == &kCallDevice;
+      out_.has_textures |= is_of_textures(i.row);
       out_.has_heap |= i.row == &kCallDevice
                            ? i.operands[0].value == static_cast<uint64_t>(DeviceCall::kMalloc) ||
                                  i.operands[0].value == static_cast<uint64_t>(DeviceCall::kFree)

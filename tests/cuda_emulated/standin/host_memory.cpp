@@ -15,7 +15,8 @@
 #include "standin/report.h"
 #include "standin/shared_memory.h"
 
-extern "C" char __executable_start, _end;
+// Of this program, or of the shared library that this is a part of.
+extern "C" __attribute__((visibility("hidden"))) char __ehdr_start, _end;
 
 namespace cuda_emulated {
 
@@ -46,7 +47,7 @@ bool lies_in(const void* p, const void* begin, size_t bytes) {
 bool is_kernels_own(const void* p) {
   constexpr size_t kShared = 1 << 18;
   return lies_in(p, shared_memory(0).data(), kShared) ||
-         lies_in(p, &__executable_start, static_cast<size_t>(&_end - &__executable_start));
+         lies_in(p, &__ehdr_start, static_cast<size_t>(&_end - &__ehdr_start));
 }
 
 }  // namespace

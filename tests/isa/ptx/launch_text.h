@@ -52,7 +52,7 @@ LaunchResult run_text(const std::string& text, const std::string& name, const Ru
 
 inline std::map<std::string, uint64_t> counts_of(const LaunchResult& r) {
   std::map<std::string, uint64_t> out;
-  for (const OpcodeCount& o : r.opcodes) out[o.opcode] = o.count;
+  for (const OpcodeCount& o : r.opcodes) out[std::string(o.opcode)] = o.count;
   return out;
 }
 

@@ -40,6 +40,11 @@ TEST_CASE("modifiers may stand in any order") {
                         "ld.f32.global %f1, [%rd1];\nsetp.s32.lt %p1, %r1, %r2;") == "");
 }
 
+TEST_CASE("numbers may have any signs in front, as for ptxas") {
+  CHECK(trouble_of_body("mov.u32 %r1, +5;\nmov.u32 %r1, - -5;\nmov.u32 %r1, +-5;\n"
+                        "ld.global.u32 %r1, [%rd1+ +36];") == "");
+}
+
 TEST_CASE("what an instruction does not allow is said with its place and what it allows") {
   const std::string text = trouble_of_body("\nadd.rn.s32 %r1, %r2, %r3;");
   CHECK(text.find("t.ptx:10: 'add.rn.s32'") == 0);

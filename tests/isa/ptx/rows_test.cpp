@@ -205,6 +205,7 @@ TEST_CASE("logic, shifts and bit fields") {
   check("shf.r.clamp.b32 %D, %A, %B, %C;", "rrrr",
         [](U a, U b, U c) { return c >= 32 ? b : (b << 32 | a) >> c; });
   check("lop3.b32 %D, %A, %B, %C, 0x96;", "rrrr", [](U a, U b, U c) { return a ^ b ^ c; });
+  check("lop3.b32 %D, %A, %B, %C, 0x1096;", "rrrr", [](U a, U b, U c) { return a ^ b ^ c; });
   check("lop3.b32 %D, %A, %B, %C, 0xe8;", "rrrr",
         [](U a, U b, U c) { return (a & b) | (a & c) | (b & c); });
   check("lop3.b32 %D, %A, %B, %C, 0xca;", "rrrr", [](U a, U b, U c) { return (a & b) | (~a & c); });

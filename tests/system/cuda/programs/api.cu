@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <cstdint>
+
 #include "check.h"
 
 __global__ void fill(int* values, int value) { values[threadIdx.x] = value; }
@@ -77,6 +79,26 @@ void test_memory() {
   CHECK(before > after);
   CHECK(total >= before);
   FINE(cudaFree(p));
+}
+
+// Blocks of several MiB, which begin behind a page's begin.
+void test_large_blocks() {
+  constexpr size_t kBytes = (5 << 20) + 12;
+  char* blocks[10] = {};
+  for (int round = 0; round < 3; ++round) {
+    for (int k = 0; k < 10; ++k) {
+      FINE(cudaMalloc(&blocks[k], kBytes));
+      CHECK(reinterpret_cast<uintptr_t>(blocks[k]) % 512 == 0);
+      FINE(cudaMemset(blocks[k], k, kBytes));
+    }
+    for (int k = 0; k < 10; ++k) {
+      char ends[2] = {-1, -1};
+      FINE(cudaMemcpy(&ends[0], blocks[k], 1, cudaMemcpyDeviceToHost));
+      FINE(cudaMemcpy(&ends[1], blocks[k] + kBytes - 1, 1, cudaMemcpyDeviceToHost));
+      CHECK(ends[0] == k && ends[1] == k);
+      FINE(cudaFree(blocks[k]));
+    }
+  }
 }
 
 void test_pitched() {
@@ -229,6 +251,7 @@ void test_lacking() {
 int main() {
   test_device();
   test_memory();
+  test_large_blocks();
   test_pitched();
   test_host_memory();
   test_launch_errors();
