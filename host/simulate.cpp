@@ -329,6 +329,12 @@ void Simulation::make_backend() {
   else
     backend_ = make_backend_on(choice_.backend, choice_.devices);
   compile_regions(*backend_, options_.compiled_regions);
+  const bool wants_regions = options_.compiled_regions == CompiledRegions::kOn ||
+                             options_.compiled_regions == CompiledRegions::kWait;
+  if (wants_regions && !options_.quiet && dynamic_cast<CompilesRegions*>(backend_.get()) == nullptr)
+    embedding_.line(fmt::format("gpusim: note: --compiled-regions is for backend cuda; backend {} "
+                                "goes on without",
+                                backend_->name()));
 }
 
 void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {

@@ -61,9 +61,10 @@ class DeviceShares {
           fmt::format("--devices {}: no point of the study has backend {}", devices, backend_));
     free_ = host::parse_devices(devices);
     std::ranges::reverse(free_);
-    is_on_ = true;
+    count_ = static_cast<uint32_t>(free_.size());
   }
-  bool concerns(const PointId& id) const { return is_on_ && id.backend == backend_; }
+  uint32_t count() const { return count_; }
+  bool concerns(const PointId& id) const { return count_ != 0 && id.backend == backend_; }
   bool has_room(const PointId& id) const { return !concerns(id) || !free_.empty(); }
   std::optional<uint32_t> take(const PointId& id) {
     if (!concerns(id)) return {};
@@ -77,7 +78,7 @@ class DeviceShares {
 
  private:
   const std::string backend_ = backend_with_devices().name;
-  bool is_on_ = false;
+  uint32_t count_ = 0;
   std::vector<uint32_t> free_;  // the next one last
 };
 
@@ -111,21 +112,23 @@ class Runner {
   // got there.
   bool run(bool waits, StudyRun& result) {
     const uint32_t most_threads = workers_.launch().threads;
-    const uint32_t most_jobs = study_.jobs ? study_.jobs : most_threads;
+    const uint32_t most_jobs = study_.jobs ? study_.jobs : most_threads + devices_.count();
+    // A point with a GPU of its own takes none of the host's threads from others.
+    const auto threads_of = [&](const Task& t) { return devices_.concerns(t.id) ? 0 : t.threads; };
     for (const Task& t : tasks_.list())
       if (t.done) progress_.add_known(t.id, t.done->wall_seconds);
     while (true) {
       workers_.beat();
       uint32_t busy = 0;
-      for (const Running& r : running_) busy += tasks_.list()[r.task].threads;
+      for (const Running& r : running_) busy += threads_of(tasks_.list()[r.task]);
       // --jobs is the user's word; otherwise points share the host's threads without crowding.
       while (running_.size() < most_jobs && !is_interrupted()) {
         const std::optional<size_t> next = tasks_.take([&](const Task& t) {
           return devices_.has_room(t.id) &&
-                 (running_.empty() || study_.jobs || busy + t.threads <= most_threads);
+                 (running_.empty() || study_.jobs || busy + threads_of(t) <= most_threads);
         });
         if (!next) break;
-        busy += tasks_.list()[*next].threads;
+        busy += threads_of(tasks_.list()[*next]);
         start(*next);
       }
       if (is_interrupted()) return false;

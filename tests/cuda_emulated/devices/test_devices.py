@@ -119,7 +119,7 @@ class Devices(unittest.TestCase):
 
         def study(chips, *options):
             return self.gpusim_run(chips, "sweep", program, "--memory", "private", "--cores",
-                                   "1,2,3", "--backend", "cuda", "--repeat", 2, "--jobs", 4,
+                                   "1,2,3", "--backend", "cuda", "--repeat", 2,
                                    "--run-option=--memory-size=1M", "--run-option=--stack-size=64K",
                                    "--scaling", "none", "--quiet", *options)
 

@@ -64,6 +64,10 @@ class Regions(unittest.TestCase):
         done = self.gpusim_run("run", "--compiled-regions", "maybe", self.program)
         self.assertEqual(done.returncode, 2)
         self.assertIn("maybe not in {off,on,wait}", done.stderr)
+        done = self.gpusim_run("run", "--backend", "simd", "--compiled-regions", "on", *PRIVATE,
+                               self.program)
+        self.assertIn("--compiled-regions is for backend cuda; backend simd goes on without",
+                      done.stderr)
 
     def test_seeds(self):
         want = self.results("scalar", *PRIVATE)

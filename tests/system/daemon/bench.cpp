@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -16,6 +17,12 @@ using namespace gpusim::test;
 using Clock = std::chrono::steady_clock;
 
 namespace {
+
+// What fails is not to be measured.
+[[noreturn]] void fail(int status, const char* text) {
+  std::printf("failed: %d %s\n", status, text);
+  std::exit(1);
+}
 
 // Nanoseconds from the bell to the status, which is watched without sleeping. The ring counts, but
 // not what writing the command costs.
@@ -30,7 +37,7 @@ double round_trip(Guest& guest, const gpusim_command& command, uint64_t gpa) {
     else
       guest.link.wait();
   const auto end = Clock::now();
-  if (block->status != 0) std::printf("  failed: %d %s\n", block->status, block->reply.text);
+  if (block->status != 0) fail(block->status, block->reply.text);
   return std::chrono::duration<double, std::nano>(end - begin).count();
 }
 
@@ -61,7 +68,8 @@ void measure(Guest& guest, const char* name, const gpusim_command& command, int 
 // An empty kernel, and 100 M instructions on 65,536 cores: work in memory and values.
 void measure_aims(Guest& guest, uint32_t context, uint32_t program, bool is_small) {
   const auto print = [&](const std::string& name, const gpusim_command& command, int count) {
-    guest.run(command);  // what is compiled is there then
+    const Reply first = guest.run(command);  // what is compiled is there then
+    if (first.status != 0) fail(first.status, first.text);
     const std::vector<double> times = sorted_times(guest, command, count);
     std::printf("%s: median %.1f us, least %.1f us\n", name.c_str(), times[times.size() / 2] / 1000,
                 times.front() / 1000);
@@ -79,7 +87,8 @@ void measure_aims(Guest& guest, uint32_t context, uint32_t program, bool is_smal
       guest.launch(context, program, guest.symbol(context, program, "churn"), cores,
                    {core_number(), value(out), value(turns)});
   const Reply reply = guest.run(work);
-  if (reply.status != 0) std::printf("failed: %d %s\n", reply.status, reply.text);
+  if (reply.status != 0) fail(reply.status, reply.text);
+  if (reply.report.guest_instructions < 6 * turns * cores) fail(0, "too few instructions");
   print("work, " + std::to_string(cores) + " cores", work, is_small ? 3 : 50);
   std::printf("%llu instructions\n",
               static_cast<unsigned long long>(reply.report.guest_instructions));
