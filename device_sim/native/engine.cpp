@@ -111,10 +111,11 @@ bool can_write_gs() {
 class NativeEngine final : public Engine {
  public:
   NativeEngine(const Module& module, const MemoryView& memory, uint64_t weight, Guard guard)
-      : guard_(std::move(guard)), environment_(asmjit::Environment::host()), weight_(weight) {
+      : guard_(std::move(guard)), environment_(asmjit::Environment::host()) {
     around_.module = &module;
     around_.memory = memory;
-    around_.counts_classes = memory.class_ticks != nullptr;
+    around_.counts_at_once = memory.class_ticks != nullptr;
+    around_.weight = weight;
     around_.plain_windows = is_plain(memory);
     around_.fp_by_machine = module.abi.fp_state != kNoSlot;
   }
@@ -148,6 +149,9 @@ class NativeEngine final : public Engine {
  private:
   static constexpr uint32_t kMostMisfits = 10000;
   static constexpr int kMostMaps = 8;
+  // Turns end at each call of the system, and all counts are looked at then: from here on that
+  // takes longer than to count at once.
+  static constexpr size_t kMostCounted = 8192;
 
   static bool is_plain(const MemoryView& m) {
     return m.lanes_shift == 0 && !m.is_private;
@@ -194,7 +198,6 @@ class NativeEngine final : public Engine {
   std::vector<uint32_t> counted_;
   std::vector<Classes> classes_;
   std::vector<uint32_t> count_of_;  // by block; kNoBlock: none
-  uint64_t weight_;
   int maps_ = 0;                                       // that slots had
   bool is_full_ = false;
   std::atomic<uint32_t> misfits_ = 0;  // cores that came in other modes
@@ -251,12 +254,12 @@ bool NativeEngine::write_common() {
   const x86::Gp saved[] = {x86::rbx, x86::rbp, x86::r12, x86::r13, x86::r14, x86::r15};
   const auto tally = static_cast<int32_t>(offsetof(Frame, tally));
   const auto load_tally = [&] {
-    if (!around_.counts_classes) return;
+    if (!around_.counts_at_once) return;
     a.vmovdqu(x86::ymm14, x86::ptr(x86::rbp, tally));
     a.vmovdqu(x86::ymm15, x86::ptr(x86::rbp, tally + 32));
   };
   const auto store_tally = [&] {
-    if (!around_.counts_classes) return;
+    if (!around_.counts_at_once) return;
     a.vmovdqu(x86::ptr(x86::rbp, tally), x86::ymm14);
     a.vmovdqu(x86::ptr(x86::rbp, tally + 32), x86::ymm15);
     a.vzeroupper();
@@ -389,6 +392,7 @@ __attribute__((target("avx2"))) void NativeEngine::settle(CountingFrame& frame,
                                                           uint64_t* block_counts,
                                                           uint32_t* classes) const {
   static_assert(CountingFrame::kAtOnce == 32);
+  if (around_.counts_at_once) return;
   uint32_t* const counts = frame.counts();
   __m256i sums[2] = {};
   for (size_t i = 0; i < counted_.size(); i += CountingFrame::kAtOnce) {
@@ -400,7 +404,7 @@ __attribute__((target("avx2"))) void NativeEngine::settle(CountingFrame& frame,
       auto bits = ~static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(is_zero))) & 0xff;
       for (; bits != 0; bits &= bits - 1) {
         const size_t k = i + 8 * vector + static_cast<size_t>(std::countr_zero(bits));
-        block_counts[counted_[k]] += weight_ * counts[k];
+        block_counts[counted_[k]] += around_.weight * counts[k];
         const __m256i times = _mm256_set1_epi32(static_cast<int>(counts[k]));
         for (size_t half = 0; half < 2; ++half)
           sums[half] = _mm256_add_epi32(sums[half],
@@ -409,7 +413,6 @@ __attribute__((target("avx2"))) void NativeEngine::settle(CountingFrame& frame,
       some[vector] = __m256i{};
     }
   }
-  if (around_.counts_classes) return;
   alignas(32) std::array<uint32_t, 16> sum;
   std::memcpy(sum.data(), sums, sizeof sum);
   for (size_t c = 0; c < kInsnClassCount; ++c) classes[c] += sum[c];
@@ -493,6 +496,10 @@ bool NativeEngine::choose_code(std::span<const uint32_t> blocks, std::span<const
   bool changes = enter_ == nullptr;
   if (wants_other_code()) {
     around_.fp_by_machine = false;
+    changes = true;
+  }
+  if (blocks.size() > kMostCounted && !around_.counts_at_once) {
+    around_.counts_at_once = true;
     changes = true;
   }
   const SlotMap::Uses uses = uses_of(blocks, counts);

@@ -47,9 +47,9 @@ class Engine {
   // Where the core goes on, if there is code at the micro-op that suits its state. The frame is a
   // CountingFrame's.
   virtual bool run(Frame& frame, uint32_t uop) = 0;
-  // What frames need beside slots, budget and depth, and room for counts.
+  // What frames need beside slots, budget, depth and block counts, and room for counts.
   virtual void prepare(CountingFrame& frame) const = 0;
-  // Adds what was executed to the counts of blocks and, unless run() did, to those of classes.
+  // Adds what was executed to the counts of blocks and classes, unless run() did.
   virtual void settle(CountingFrame& frame, uint64_t* block_counts, uint32_t* classes) const = 0;
 };
 

@@ -14,10 +14,11 @@ namespace gpusim::native {
 struct Frame {
   static constexpr uint32_t kCovers = 16;
 
-  uint64_t slots[256];  // of the core; as many as the module has
-  int64_t budget = 0;   // instructions left
-  uint32_t next = 0;    // micro-op where the core goes on
-  uint32_t depth = 0;   // of calls
+  uint64_t slots[256];                  // of the core; as many as the module has
+  int64_t budget = 0;                   // instructions left
+  uint32_t next = 0;                    // micro-op where the core goes on
+  uint32_t depth = 0;                   // of calls
+  uint64_t* block_counts = nullptr;     // where code counts at once
   const uint8_t* rights = nullptr;      // see PageRights
   uint64_t limit = 0;                   // of addresses: see DirectMemory
   void* const* unit_entries = nullptr;  // see Engine
@@ -25,8 +26,8 @@ struct Frame {
   uint64_t called = 0;  // micro-op that the interpreter's function computes
   // Host addresses of runs of guest memory that may be accessed, for the rest of a strand; 0: none.
   uint64_t covers[kCovers];
-  // Instructions per class of completed blocks, but for their sum: only where cores look at their
-  // clocks. Others' are what the counts behind the frame say.
+  // Instructions per class of completed blocks, but for their sum: where code counts at once.
+  // Others' are what the counts behind the frame say.
   alignas(32) uint32_t tally[16] = {};
   // MXCSR without exceptions, and where it is looked at.
   uint32_t mxcsr = 0, mxcsr_now = 0;
@@ -56,7 +57,7 @@ class CountingFrame {
 
  private:
   struct Free {
-    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{alignof(Frame)}); }
+    void operator()(std::byte* p) const { ::operator delete (p, std::align_val_t{alignof(Frame)}); }
   };
   std::unique_ptr<std::byte, Free> storage_;
   size_t room_ = 0;

@@ -525,8 +525,18 @@ void StrandWriter::write_block_count(uint32_t i) {
       leave_at(i);
     });
   }
-  a_.inc(field(sizeof(Frame) + sizeof(uint32_t) * count_(number), sizeof(uint32_t)));
-  if (!around_.counts_classes) return;
+  if (!around_.counts_at_once) {
+    const size_t count = sizeof(Frame) + sizeof(uint32_t) * count_(number);
+    return void(a_.inc(field(count, sizeof(uint32_t))));
+  }
+  a_.mov(x86::rax, field(offsetof(Frame, block_counts), 8));
+  const x86::Mem count = x86::qword_ptr(x86::rax, static_cast<int32_t>(8 * number));
+  if (Domain::fits_imm(around_.weight)) {
+    a_.add(count, static_cast<int32_t>(around_.weight));
+  } else {
+    a_.mov(x86::rcx, around_.weight);
+    a_.add(count, x86::rcx);
+  }
   alignas(32) uint32_t counts[16] = {};
   for (size_t c = 0; c < kInsnClassCount; ++c) counts[c] = block.classes[c];
   for (int half = 0; half < 2; ++half) {

@@ -21,7 +21,9 @@ struct Surroundings {
   // The modes in the slot that the ABI names are the usual ones: the machine computes, and its
   // inexact exceptions, which are gathered in MXCSR, are IXC.
   bool fp_by_machine = false;
-  bool counts_classes = false;      // in Frame::tally, at once
+  // In Frame::block_counts and Frame::tally, instead of behind the frame.
+  bool counts_at_once = false;
+  uint64_t weight = 1;              // of an execution in Frame::block_counts
   uint64_t pages = 0;               // that PageRights are known of
   bool plain_windows = false;       // the windows are one run of storage
   DirectMemory direct;              // if there is one, GS begins there, and PageRights are not used

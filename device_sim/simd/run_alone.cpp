@@ -36,6 +36,7 @@ uint32_t run_alone(Group& g, uint32_t uop) {
   }
   frame.budget = g.budget;
   frame.depth = g.depth;
+  frame.block_counts = g.block_counts;
   std::fill(std::begin(frame.tally), std::end(frame.tally), 0);
   frame.core = g.core(0);
   if (g.machine->memory.class_ticks != nullptr) frame.clock = clock_of_lane(g, 0);

@@ -86,5 +86,36 @@ TEST_CASE("code for a core alone is generated and run within one slice") {
   if (can_run_alone()) CHECK(actual.natively > 4 * kRoundsOfLoop);
 }
 
+// A small loop, then one of more blocks than are counted behind the frame: code for the first is
+// made anew.
+TEST_CASE("very many hot blocks are counted as in the interpreter") {
+  constexpr uint32_t kBlocks = 9000, kTurns = 200;
+  Module m;
+  add_block(m, {{.op = Op::konst, .d = kSquare, .imm = kTurns}, {.op = Op::jmp}}, 2);
+  add_block(m,
+            {{.op = Op::add32, .d = kSum, .a = kSum, .b = kRounds},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            2);
+  const auto first = static_cast<uint32_t>(m.uops.size());
+  for (uint32_t i = 0; i < kBlocks; ++i)
+    add_block(m, {{.op = Op::addi32, .d = kSum, .a = kSum, .imm = i}, {.op = Op::jmp}},
+              first + 2 * (i + 1));
+  add_block(m,
+            {{.op = Op::addi32, .d = kSquare, .a = kSquare, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kSquare}},
+            first);
+  add_block(m, {kEnd}, 0);
+  finish(m, kSlots);
+  const AloneRun expected = run_alone(MachineConfig::kNeverNative, m, 20000);
+  for (const uint32_t native_after : {0u, 64u}) {
+    const AloneRun actual = run_alone(native_after, m, 20000);
+    CHECK(actual.sum == expected.sum);
+    CHECK(actual.block_counts == expected.block_counts);
+    CHECK(actual.classes == expected.classes);
+    if (can_run_alone()) CHECK(actual.natively > uint64_t{kBlocks} * kTurns);
+  }
+}
+
 }  // namespace
 }  // namespace gpusim
