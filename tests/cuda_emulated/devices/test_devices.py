@@ -5,40 +5,21 @@
 """
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from own_program import CC, NOT_COMPARED, OwnProgram  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
-CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-g", "-static"]
 STOPPED, REACHED_LIMIT = 123, 124  # docs/cli.md: --checkpoint-stop, --max-instructions
-# Not the run's, but this machine's.
-NOT_COMPARED = {"seconds", "mips", "backend", "device", "divergence"}
 PRIVATE = ["--memory", "private", "--cores", 150, "--memory-size", "1M", "--stack-size", "64K"]
 
 
-class Devices(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.build.mkdir(parents=True, exist_ok=True)
-        elf, cls.program = cls.build / "own.elf", cls.build / "own.gsm"
-        subprocess.run([*CC, HERE / "own.c", "-o", elf], check=True)
-        subprocess.run([cls.gpusim, "translate", elf, "-o", cls.program], check=True,
-                       capture_output=True)
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
-    def gpusim_run(self, chips, *words, **environment):
-        return subprocess.run([self.gpusim, *map(str, words)], capture_output=True, text=True,
-                              timeout=300, cwd=self.folder,
-                              env=os.environ | {"GPUSIM_EMULATED_CHIP": chips} | environment)
-
+class Devices(OwnProgram):
     def results(self, chips, *options):
         stats = self.folder / "stats.json"
         done = self.gpusim_run(chips, "run", "--quiet", "--stats", stats, "--per-core", *options)

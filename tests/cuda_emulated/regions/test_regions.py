@@ -5,43 +5,24 @@
 """
 
 import json
-import os
 import pathlib
-import subprocess
 import sys
-import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-g", "-static"]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from own_program import NOT_COMPARED, OwnProgram  # noqa: E402
+
 STOPPED, REACHED_LIMIT = 123, 124  # docs/cli.md: --checkpoint-stop, --max-instructions
-# Not the run's, but this machine's.
-NOT_COMPARED = {"seconds", "mips", "backend", "device", "divergence"}
 # Processes whose course nothing changes: counts of each core are the same everywhere.
 PRIVATE = ["--memory", "private", "--cores", 12, "--memory-size", "1M", "--stack-size", "64K"]
 SHORT = ["--slice", 2000]  # so that what is hot shows
 
 
-class Regions(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.build.mkdir(parents=True, exist_ok=True)
-        elf, cls.program = cls.build / "own.elf", cls.build / "own.gsm"
-        subprocess.run([*CC, HERE.parent / "devices/own.c", "-o", elf], check=True)
-        subprocess.run([cls.gpusim, "translate", elf, "-o", cls.program], check=True,
-                       capture_output=True)
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Regions(OwnProgram):
     def gpusim_run(self, *words, least=0, chips="sm_90"):
         """The process fails if regions execute less than `least` instructions."""
-        return subprocess.run([self.gpusim, *map(str, words)], capture_output=True, text=True,
-                              timeout=300, cwd=self.folder,
-                              env=os.environ | {"GPUSIM_EMULATED_CHIP": chips,
-                                                "GPUSIM_EMULATED_REGIONS_LEAST": str(least)})
+        return super().gpusim_run(chips, *words, GPUSIM_EMULATED_REGIONS_LEAST=str(least))
 
     def results(self, backend, *options, least=0, chips="sm_90"):
         stats = self.folder / "stats.json"
