@@ -9,6 +9,7 @@
 #endif
 
 #include <array>
+#include <optional>
 
 #include "device_sim/core/warp_results.h"
 #include "device_sim/simd/grouped_threads.h"
@@ -244,16 +245,16 @@ const Uop* run_warp_sync(Group& g, const Uop* u) {
 }
 
 // All living lanes of the group are at a barrier that the row names, `is_true` of them with a true
-// predicate.
+// predicate; nullopt: they have none.
 HWY_NOINLINE inline const Uop* arrive(Group& g, const Uop* u, const BarrierFields& f,
-                                      uint64_t is_true) {
+                                      std::optional<uint64_t> is_true) {
   Ctas& ctas = g.machine->ctas->ctas();
   const uint64_t lanes = g.active;
   simd::park(g, index_of(g, u));
   g.runnable &= ~lanes;
   for_warps(lanes, [&](uint32_t first, uint32_t of_warp) {
     ctas.arrive(g.first_core + first, of_warp, f.barrier, f.threads,
-                static_cast<uint32_t>(is_true >> first));
+                is_true ? std::optional(static_cast<uint32_t>(*is_true >> first)) : std::nullopt);
   });
   return g.budget <= 0 ? nullptr : resume(g, simd::schedule(g));
 }
@@ -272,7 +273,7 @@ const Uop* run_cta_sync(Group& g, const Uop* u) {
   if (HWY_UNLIKELY(differs || !is_plain_barrier(g, f)))
     return wait_for_others(g, u,
                            is_of_cluster(u->aux) ? Waiting::kForCluster : Waiting::kAtBarrier);
-  return opens_barrier(g, f) ? go_on(g, u) : arrive(g, u, f, 0);
+  return opens_barrier(g, f) ? go_on(g, u) : arrive(g, u, f, std::nullopt);
 }
 
 const Uop* run_cta_reduce(Group& g, const Uop* u) {
