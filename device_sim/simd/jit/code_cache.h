@@ -131,7 +131,7 @@ class CodeCache {
   std::vector<Uop> uops_;
   size_t relinked_ = 0;  // of Module::relinked, that are known
   size_t blocks_noted_ = 0;
-  std::vector<uint8_t> is_hot_;  // by block
+  std::vector<uint8_t> is_hot_;     // by block
   std::vector<uint32_t> entry_of_;  // by micro-op
   std::deque<NativeEntry> entries_;
   const Patience patience_;
