@@ -16,9 +16,9 @@ struct Places {
   x86::Mem of_chunks;   // the first lane's address of each, at the byte of its lane's number
 };
 
-// Emits a loop over `lanes` lanes that finds them, and goes to `exit` if the lanes of some chunk are
-// not together. `addresses(chunk)` emits those of a chunk. `note(first, former)` emits what shall be
-// done with a chunk's place, and with the one that `of_chunks` has of an earlier pass.
+// Emits a loop over `lanes` lanes that finds them, and goes to `exit` if the lanes of some chunk
+// are not together. `addresses(chunk)` emits those of a chunk. `note(first, former)` emits what
+// shall be done with a chunk's place, and with the one that `of_chunks` has of an earlier pass.
 template <class Isa, class Addresses, class Note>
 Places find_places(Isa& isa, const GroupOperands& operands, int lanes, Togetherness togetherness,
                    int size, const asmjit::Label& exit, Addresses addresses, Note note) {
