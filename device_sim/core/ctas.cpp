@@ -137,9 +137,11 @@ bool Ctas::try_arrive(uint32_t first) {
   });
   if (!is_one) return false;
   uint32_t leaving = 0, is_true = 0;
+  bool reduces = false;
   for_each_lane(warp.waiting, [&](uint32_t lane) {
     const Uop& u = row(first, lane);
     const uint32_t bit = 1u << lane;
+    reduces |= u.op == Op::cta_reduce;
     if (u.op == Op::cta_reduce)
       is_true |=
           (threads_->get(first + lane, u.a) != 0) != BarrierFields::unpack(u.imm).negated ? bit : 0;
@@ -150,20 +152,21 @@ bool Ctas::try_arrive(uint32_t first) {
   warp.waiting = 0;
   if (leaving != 0) threads_->release(first, leaving);
   arrive(first, staying, static_cast<uint32_t>(use.barrier), static_cast<uint32_t>(use.threads),
-         is_true);
+         reduces ? std::optional(is_true) : std::nullopt);
   return true;
 }
 
 // Lanes that only take part in the barrier, and no reduction, have no true predicates: a program
 // does not mix the two.
 void Ctas::arrive(uint32_t first, uint32_t lanes, uint32_t number, uint32_t threads,
-                  uint32_t is_true) {
+                  std::optional<uint32_t> is_true) {
   Barrier& barrier = ctas_[place_of(first)].barriers[number];
   barrier.arrived += kWarpLanes;
   barrier.expected = threads;
-  barrier.popc += static_cast<uint32_t>(std::popcount(is_true));
-  barrier.all &= is_true == lanes;
-  barrier.any |= is_true != 0;
+  barrier.popc += static_cast<uint32_t>(std::popcount(is_true.value_or(0)));
+  barrier.all &= is_true.value_or(0) == lanes;
+  barrier.any |= is_true.value_or(0) != 0;
+  barrier.reduces |= is_true.has_value();
   Warp& warp = warps_[first / kWarpLanes];
   warp.arrived = lanes;
   warp.barrier = static_cast<uint8_t>(number);
@@ -227,7 +230,7 @@ void Ctas::settle_barrier(uint32_t place, uint32_t number) {
   for (uint32_t core = first; core < first + (1u << shift_); core += kWarpLanes) {
     Warp& warp = warps_[core / kWarpLanes];
     if (warp.arrived == 0 || warp.barrier != number) continue;
-    for_each_lane(warp.arrived, [&](uint32_t lane) {
+    for_each_lane(done.reduces ? warp.arrived : 0, [&](uint32_t lane) {
       const Uop& u = row(core, lane);
       if (u.op != Op::cta_reduce) return;
       switch (static_cast<CtaReduce>(u.aux)) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "device_sim/core/cta.h"
@@ -59,9 +60,9 @@ class Ctas {
     return lanes & (u.aux == static_cast<uint8_t>(CtaSync::kClusterArrive) ? owe : ~owe);
   }
   // The same of all living threads of a warp at a cta_sync where they wait, or a cta_reduce:
-  // `is_true` are the lanes whose predicate is.
+  // `is_true` are the lanes whose predicate is; nullopt: none of the lanes has one.
   void arrive(uint32_t first, uint32_t lanes, uint32_t barrier, uint32_t threads,
-              uint32_t is_true = 0);
+              std::optional<uint32_t> is_true);
   // A short way for CTAs that run together: whether the lanes of `cores` cores from `first` on are
   // all threads that this barrier, as new, waits for. Then they may just go on.
   bool opens(uint32_t first, uint32_t cores, uint64_t lanes, uint32_t barrier,
@@ -79,6 +80,7 @@ class Ctas {
     uint32_t expected = 0;  // 0: all
     uint32_t popc = 0;      // of predicates
     bool all = true, any = false;
+    bool reduces = false;  // some of its threads want a result
   };
   struct Cluster {
     uint32_t alive = 0, arrived = 0;  // threads

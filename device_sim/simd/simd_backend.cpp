@@ -399,7 +399,7 @@ void SimdBackend::mark_hot_blocks(uint64_t used) {
   const auto alone = [this](size_t b) { return b < counts_alone_.size() ? counts_alone_[b] : 0; };
   const size_t begin = hot == 0 ? native_->note_blocks(counts.size()) : 0;
   for (size_t b = begin; b < counts.size(); ++b)
-    if (counts[b] - alone(b) >= hot) {
+    if (counts[b] - alone(b) >= hot && native_->note_hot(b)) {
       native_->mark(module_->blocks[b].first_uop);
       if (ctas_) mark_after_barriers(module_->blocks[b]);
     }

@@ -9,6 +9,7 @@
 #endif
 
 #include <array>
+#include <optional>
 
 #include "device_sim/core/warp_results.h"
 #include "device_sim/simd/grouped_threads.h"
@@ -167,6 +168,46 @@ HWY_NOINLINE inline void shuffle(Group& g, const Uop* u, WarpOp op, const WarpFi
   write_words(g, u->d, d);
 }
 
+// The members of a warp that have `value`: of words from its first lane's on.
+HWY_INLINE uint32_t lanes_with(const uint32_t* words, uint32_t value) {
+  uint64_t bits = 0;
+  for (uint32_t lane = 0; lane < kWarpLanes; lane += ND::kLanes)
+    bits |= ND::mask_bits(ND::eq(load_narrow(words + lane), ND::konst(value))) << lane;
+  return static_cast<uint32_t>(bits);
+}
+HWY_INLINE uint32_t lanes_with(const uint64_t* words, uint64_t value) {
+  uint64_t bits = 0;
+  for (uint32_t lane = 0; lane < kWarpLanes; lane += static_cast<uint32_t>(kN))
+    bits |= VD::mask_bits(VD::eq(load_vec(words + lane), VD::konst(value))) << lane;
+  return static_cast<uint32_t>(bits);
+}
+template <class Word>
+HWY_INLINE void find_matches_of(uint64_t active, WarpOp op, const Word* words, uint32_t* d) {
+  for_warps(active, [&](uint32_t first, uint32_t members) HWY_ATTR {
+    for (uint32_t left = members; left != 0;) {
+      const auto lowest = static_cast<uint32_t>(std::countr_zero(left));
+      const uint32_t same = lanes_with(words + first, words[first + lowest]) & members;
+      if (op == WarpOp::kMatchAll) {
+        std::fill_n(d + first, kWarpLanes, same == members ? members : 0);
+        return;
+      }
+      simd::for_each_lane(same, [&](uint32_t lane) { d[first + lane] = same; });
+      left &= ~same;
+    }
+  });
+}
+HWY_NOINLINE inline void find_matches(Group& g, const Uop* u, WarpOp op, const WarpFields& f,
+                                      uint32_t* d) {
+  if (f.wide) {
+    HWY_ALIGN uint64_t words[kMaxLanes] = {};
+    for (uint32_t lane = 0; lane < g.width; ++lane) words[lane] = g.get_lane(u->a, lane);
+    return find_matches_of(g.active, op, words, d);
+  }
+  HWY_ALIGN uint32_t words[kMaxLanes];
+  read_words(g, u->a, 0, words);
+  find_matches_of(g.active, op, words, d);
+}
+
 HWY_NOINLINE inline void run_together(Group& g, const Uop* u, WarpOp op, const WarpFields& f) {
   HWY_ALIGN uint32_t d[kMaxLanes] = {};
   const uint64_t active = g.active;
@@ -181,16 +222,7 @@ HWY_NOINLINE inline void run_together(Group& g, const Uop* u, WarpOp op, const W
       std::fill_n(d + first, kWarpLanes, result);
     });
   } else if (is_match(op)) {
-    for_warps(active, [&](uint32_t first, uint32_t members) HWY_ATTR {
-      WarpOperands in{};
-      uint64_t results[kWarpLanes];
-      simd::for_each_lane(members, [&](uint32_t lane) {
-        set_operands(op, f, lane, g.get_lane(u->a, first + lane), 0, in);
-      });
-      find_warp_results(op, members, in, results);
-      simd::for_each_lane(
-          members, [&](uint32_t lane) { d[first + lane] = static_cast<uint32_t>(results[lane]); });
-    });
+    find_matches(g, u, op, f, d);
   } else {
     HWY_ALIGN uint32_t a[kMaxLanes];
     read_words(g, u->a, 0, a);
@@ -244,16 +276,16 @@ const Uop* run_warp_sync(Group& g, const Uop* u) {
 }
 
 // All living lanes of the group are at a barrier that the row names, `is_true` of them with a true
-// predicate.
+// predicate; nullopt: they have none.
 HWY_NOINLINE inline const Uop* arrive(Group& g, const Uop* u, const BarrierFields& f,
-                                      uint64_t is_true) {
+                                      std::optional<uint64_t> is_true) {
   Ctas& ctas = g.machine->ctas->ctas();
   const uint64_t lanes = g.active;
   simd::park(g, index_of(g, u));
   g.runnable &= ~lanes;
   for_warps(lanes, [&](uint32_t first, uint32_t of_warp) {
     ctas.arrive(g.first_core + first, of_warp, f.barrier, f.threads,
-                static_cast<uint32_t>(is_true >> first));
+                is_true ? std::optional(static_cast<uint32_t>(*is_true >> first)) : std::nullopt);
   });
   return g.budget <= 0 ? nullptr : resume(g, simd::schedule(g));
 }
@@ -272,7 +304,7 @@ const Uop* run_cta_sync(Group& g, const Uop* u) {
   if (HWY_UNLIKELY(differs || !is_plain_barrier(g, f)))
     return wait_for_others(g, u,
                            is_of_cluster(u->aux) ? Waiting::kForCluster : Waiting::kAtBarrier);
-  return opens_barrier(g, f) ? go_on(g, u) : arrive(g, u, f, 0);
+  return opens_barrier(g, f) ? go_on(g, u) : arrive(g, u, f, std::nullopt);
 }
 
 const Uop* run_cta_reduce(Group& g, const Uop* u) {

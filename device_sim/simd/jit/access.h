@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "device_sim/simd/jit/affine_emitter.h"
+#include "device_sim/simd/jit/places.h"
 
 namespace gpusim::simd {
 
@@ -375,21 +377,33 @@ class AccessEmitter : protected AffineEmitter {
   }
 
   // The chunk's part of a run of elements, from its element `first` on.
-  x86::Mem elements(size_t i, int size, int first) const {
+  x86::Mem elements(size_t i, int size, int first) {
+    if (plan(i).scattered)
+      return x86::ptr(chunk_place(i), static_cast<int32_t>(displacement(i)) + first * size);
     const auto shift = static_cast<uint32_t>(std::countr_zero(static_cast<unsigned>(size)));
     return x86::ptr(pointers_.at(i), chunk_->lane, shift, first * size);
   }
   void emit_load(size_t i) {
-    if (plan(i).scattered) return emit_gather(i);
+    const bool is_one = togetherness(i) == Togetherness::kAlike;
+    if (plan(i).scattered && togetherness(i) == Togetherness::kNone) return emit_gather(i);
     if (plan(i).in_row) return emit_row_load(i);
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
+    if (is_one && access.size == 8) {
+      const Reg z = isa_.fresh();
+      isa_.broadcast64(z, elements(i, 8, 0).cloneResized(8));
+      Value64 v;
+      v.r.fill(z);
+      return put_wide(i, v);
+    }
     if (access.size <= 4) {
       Value32 v;
       const Reg z = v.r[0] = isa_.fresh();
       const x86::Mem at = elements(i, access.size, 0);
       const bool sign = access.extend != Extend::kZero;
-      if (access.size == 4)
+      if (is_one)
+        isa_.broadcast32(z, at.cloneResized(4));
+      else if (access.size == 4)
         isa_.load(z, at);
       else if (access.size == 1)
         sign ? cc_.vpmovsxbd(z, at) : cc_.vpmovzxbd(z, at);
@@ -416,7 +430,7 @@ class AccessEmitter : protected AffineEmitter {
     return plan(i).result & kZeroAbove ? uint8_t{kNarrow} : uint8_t{kSigned};
   }
   void emit_store(size_t i) {
-    if (plan(i).scattered) return emit_scatter(i);
+    if (plan(i).scattered && togetherness(i) == Togetherness::kNone) return emit_scatter(i);
     if (plan(i).in_row) return emit_row_store(i);
     const Uop& u = uop(i);
     const int size = access_info(u.op).size;
@@ -462,7 +476,16 @@ class AccessEmitter : protected AffineEmitter {
     int64_t begin, end;  // bytes that are accessed, from the registers' address on
   };
   bool is_same_base(const SameBase& x, size_t i) const {
-    return x.need == need_of(i) && is_same_address(x.first, i);
+    return x.need == need_of(i) && is_same_address(x.first, i) &&
+           togetherness(x.first) == togetherness(i) &&
+           (togetherness(i) != Togetherness::kNeighbours || size_of(x.first) == size_of(i));
+  }
+  int size_of(size_t i) const { return access_info(uop(i).op).size; }
+  // Of a scattered access.
+  Togetherness togetherness(size_t i) const {
+    if (!plan(i).scattered || trace_.is_masked() || is_strided(i)) return Togetherness::kNone;
+    if (step(i).alike >= kLanesOfChunk) return Togetherness::kAlike;
+    return step(i).neighbours >= kLanesOfChunk ? Togetherness::kNeighbours : Togetherness::kNone;
   }
   bool is_same_address(size_t first, size_t i) const {
     const Uop &u = uop(first), &v = uop(i);
@@ -472,7 +495,10 @@ class AccessEmitter : protected AffineEmitter {
   }
   struct Extent {
     size_t step;  // the first that had it
+    Togetherness togetherness;
+    int size;  // of neighbours
     x86::Gp first, last;
+    x86::Mem of_chunks;  // of those that are together (jit/places.h)
   };
   uint8_t need_of(size_t i) const { return is_load(shape_of(uop(i))) ? kRead : kWrite; }
   // In [-2^31, 2^31): other immediates are not planned to be scattered.
@@ -483,6 +509,7 @@ class AccessEmitter : protected AffineEmitter {
   // Before a segment: leaves unless all lanes may do all scattered accesses.
   void check_scattered(size_t begin, size_t end, const Label& exit) {
     std::vector<SameBase> bases;
+    chunk_places_.clear();
     for (size_t i = begin; i < end; ++i) {
       if (!plan(i).scattered) continue;
       const int64_t first = displacement(i);
@@ -581,10 +608,49 @@ class AccessEmitter : protected AffineEmitter {
       cc_.jmp(known);
     });
   }
+  const Extent* known_extent(size_t i) const {
+    const auto found = std::find_if(extents_.begin(), extents_.end(), [&](const Extent& e) {
+      return is_same_address(e.step, i) && e.togetherness == togetherness(i) &&
+             (e.togetherness != Togetherness::kNeighbours || e.size == size_of(i));
+    });
+    return found != extents_.end() ? &*found : nullptr;
+  }
+  // Where the first lane of the chunk accesses, but for the displacement; the lanes are together.
+  x86::Gp chunk_place(size_t i) {
+    for (const auto& [k, place] : chunk_places_)
+      if (known_extent(k) == known_extent(i) && need_of(k) == need_of(i)) return place;
+    const x86::Gp place = cc_.newUIntPtr();
+    x86::Mem of_chunk = known_extent(i)->of_chunks.cloneResized(8);
+    of_chunk.setIndex(chunk_->lane);
+    cc_.mov(place, of_chunk);
+    cc_.add(place, delta_of(i));
+    chunk_places_.emplace_back(i, place);
+    return place;
+  }
+  // The same as below for lanes that are together.
+  void emit_prefetch(size_t i, const x86::Gp& first, const x86::Mem& former) {
+    const x86::Gp next = cc_.newUInt64();
+    cc_.mov(next, first);
+    cc_.sub(next, former);
+    cc_.lea(next, x86::ptr(first, next, 2));
+    cc_.add(next, linear_delta());
+    cc_.prefetcht0(x86::ptr(next, static_cast<int32_t>(displacement(i))));
+  }
   // The least and the greatest address of step `i`, but for its displacement.
   const Extent& extent_of(size_t i, const Label& exit) {
-    for (const Extent& e : extents_)
-      if (is_same_address(e.step, i)) return e;
+    const Extent* const known = known_extent(i);
+    if (known != nullptr) return *known;
+    if (togetherness(i) != Togetherness::kNone) {
+      const Places places = find_places(
+          isa_, at_, lanes_of_chunks(), togetherness(i), size_of(i), exit,
+          [&](Chunk<Isa>& chunk) { return emit_addresses(i, chunk); },
+          [&](const x86::Gp& first, const x86::Mem& former) {
+            if (plan_.loops && need_of(i) == kRead) emit_prefetch(i, first, former);
+          });
+      extents_.push_back(
+          {i, togetherness(i), size_of(i), places.least, places.most, places.of_chunks});
+      return extents_.back();
+    }
     if (is_strided(i)) {
       const x86::Gp base = emit_address_base(i), stride = emit_address_stride(i, exit);
       const x86::Gp least = cc_.newUInt64(), most = cc_.newUInt64();
@@ -596,7 +662,7 @@ class AccessEmitter : protected AffineEmitter {
       cc_.cmp(most, base);
       cc_.cmovb(least, most);
       cc_.cmovb(most, base);
-      extents_.push_back({i, least, most});
+      extents_.push_back({i, Togetherness::kNone, 0, least, most, {}});
       return extents_.back();
     }
     const typename Isa::Extremes extremes = isa_.start_extremes();
@@ -616,7 +682,8 @@ class AccessEmitter : protected AffineEmitter {
     cc_.add(lane, kLanesOfChunk);
     cc_.cmp(lane, lanes_of_chunks());
     cc_.jb(loop);
-    extents_.push_back({i, isa_.least_of(extremes), isa_.most_of(extremes)});
+    const x86::Gp least = isa_.least_of(extremes);
+    extents_.push_back({i, Togetherness::kNone, 0, least, isa_.most_of(extremes), {}});
     return extents_.back();
   }
   // Steps from `begin` to `end` have written slots: what addresses are made of them is not known.
@@ -688,7 +755,9 @@ class AccessEmitter : protected AffineEmitter {
   // Whether steps `i` and `i` + 1, before `end`, access the two words of a vector of the guest:
   // processors gather and scatter word by word, which 16 bytes at a time takes half as often.
   bool is_pair(size_t i, size_t end) const {
-    if (i + 1 >= end || trace_.is_masked()) return false;
+    if (i + 1 >= end || trace_.is_masked() || togetherness(i) != Togetherness::kNone ||
+        togetherness(i + 1) != Togetherness::kNone)
+      return false;
     const Uop &u = uop(i), &v = uop(i + 1);
     const auto fits = [this](size_t k) {
       const AccessInfo access = access_info(uop(k).op);
@@ -844,6 +913,7 @@ class AccessEmitter : protected AffineEmitter {
   std::map<size_t, x86::Gp> deltas_;  // of machines of CTAs
   std::vector<Extent> extents_;       // of addresses that nothing has changed since
   std::vector<Strided> strided_;
+  std::vector<std::pair<size_t, x86::Gp>> chunk_places_;  // by steps
 
  private:
   std::optional<x86::Mem> elements_;  // addresses and values of a chunk

@@ -13,6 +13,7 @@ void CodeCache::follow(const Module& module) {
   }
   entry_of_.resize(uops_.size());
   misfits_.resize(uops_.size());
+  is_hot_.resize(module.blocks.size());
 }
 
 void CodeCache::patch(uint32_t uop) { uops_[uop].op = kEntryOp; }

@@ -102,6 +102,8 @@ class CodeCache {
   void mark(uint32_t uop);
   // For who marks all blocks of a module as they come: how many it has seen, when it sees `now`.
   size_t note_blocks(size_t now) { return std::exchange(blocks_noted_, now); }
+  // Whether this is the first time that the block is found to be hot.
+  bool note_hot(size_t block) { return std::exchange(is_hot_[block], 1) == 0; }
   // Native code left before this micro-op because values did not have the forms that it was made
   // for. Where that happens often, a trace shall begin. During slices, by any thread.
   void note_misfit(uint32_t uop);
@@ -129,6 +131,7 @@ class CodeCache {
   std::vector<Uop> uops_;
   size_t relinked_ = 0;  // of Module::relinked, that are known
   size_t blocks_noted_ = 0;
+  std::vector<uint8_t> is_hot_;     // by block
   std::vector<uint32_t> entry_of_;  // by micro-op
   std::deque<NativeEntry> entries_;
   const Patience patience_;

@@ -57,10 +57,10 @@ namespace gpusim::simd {
 #define GPUSIM_LOWER_kService GPUSIM_NOT_HERE
 #define GPUSIM_LOWER_kTrap GPUSIM_NOT_HERE
 
-// The value of `u` from its sources; `e` is the fourth.
+// The value of `u` from its sources; `e` is the fourth. `any_nan`: any NaN will do for another.
 template <class D>
 typename D::V lower_value(const Uop& u, typename D::V a, typename D::V b, typename D::V c,
-                          typename D::V e, typename D::V& fp) {
+                          typename D::V e, typename D::V& fp, bool any_nan = false) {
   // To fixed point: scaled first, which is exact, as what overflows is too large anyway. The common
   // semantics leave it to a scalar function.
   if constexpr (D::kWide) {
@@ -72,7 +72,7 @@ typename D::V lower_value(const Uop& u, typename D::V a, typename D::V b, typena
   }
   if constexpr (requires { fp.is_konst ? fp.k : 0; }) {  // not in strands (device_sim/native)
     if (fp.is_konst && tells_nothing_new(fp.k)) {
-      if (const auto r = QuietFloat<D, float>(fp.k).value(u, a, b, c)) return *r;
+      if (const auto r = QuietFloat<D, float>(fp.k, any_nan).value(u, a, b, c)) return *r;
       if constexpr (D::kWide)
         if (const auto r = QuietFloat<D, double>(fp.k).value(u, a, b, c)) return *r;
     }

@@ -59,6 +59,20 @@ constexpr bool is_quiet(const Uop& u) {
          u.op == Op::fsqrt32 || u.op == Op::fma32 || is_double_arithmetic(u.op);
 }
 
+// Whether in such a state all NaNs that floats become are the same one.
+constexpr bool forgets_nans(uint64_t fp_state) {
+  return tells_nothing_new(fp_state) && softfloat::has_canonical_nan<softfloat::F32>(fp_state);
+}
+constexpr bool is_float_arithmetic(Op op) {
+  return op == Op::fadd32 || op == Op::fsub32 || op == Op::fmul32 || op == Op::fdiv32 ||
+         op == Op::fsqrt32 || op == Op::fma32;
+}
+// Whether it makes no difference to `u`, in such a state, which NaN a float among its sources is.
+constexpr bool takes_any_nan(const Uop& u) {
+  const bool is_single = static_cast<FpFormat>(u.aux & 3) == FpFormat::kF32;
+  return is_float_arithmetic(u.op) || (u.op == Op::fcmp && is_single);
+}
+
 // Of floats T in the domain D.
 template <class D, class T>
 class QuietFloat {
@@ -74,8 +88,9 @@ class QuietFloat {
   static constexpr Op kFma = kSingle ? Op::fma32 : Op::fma64;
 
  public:
-  explicit QuietFloat(uint64_t fp_state)
-      : state_(fp_state), flushes_(softfloat::flushes_to_zero<F>(fp_state)) {}
+  // `any_nan`: where the result is a NaN, it may be any.
+  explicit QuietFloat(uint64_t fp_state, bool any_nan = false)
+      : state_(fp_state), flushes_(softfloat::flushes_to_zero<F>(fp_state)), any_nan_(any_nan) {}
 
   // The value of `u`, if it is one of these.
   std::optional<V> value(const Uop& u, const V& x, const V& y, const V& z) const {
@@ -172,6 +187,7 @@ class QuietFloat {
   }
   // r; where it is a NaN, the one that all are, or else what the cold path finds.
   V with_nan(const V& r) const {
+    if (any_nan_) return r;
     const M number = is_number(r);
     if (softfloat::has_canonical_nan<F>(state_))
       return D::select(number, r, D::konst(softfloat::default_nan<F>(state_)));
@@ -316,6 +332,7 @@ class QuietFloat {
 
   uint64_t state_;
   bool flushes_;
+  bool any_nan_;
 };
 
 }  // namespace gpusim::simd

@@ -31,8 +31,17 @@ inline uint8_t* native_row(Group& g, uint64_t address, uint64_t stride, uint64_t
   return words == nullptr ? nullptr : reinterpret_cast<uint8_t*>(words) + (address & 7);
 }
 
-// Notes what a load or store's addresses are like.
-inline void note_access(Group& g, simd::Step& s) {
+// The number of lanes, 16 or 8, each so many of which have elements `step` bytes apart; or 0.
+template <class Address>
+uint8_t lanes_apart(Address address_in, uint64_t step) {
+  uint32_t lanes = 16;
+  for (uint32_t l = 1; l < kMaxLanes && lanes >= 8; ++l)
+    while (lanes >= 8 && l % lanes != 0 && address_in(l) != address_in(l - 1) + step) lanes /= 2;
+  return lanes >= 8 ? static_cast<uint8_t>(lanes) : uint8_t{0};
+}
+
+// Notes what a load or store's addresses are like; `together`: also whether lanes are.
+inline void note_access(Group& g, simd::Step& s, bool together) {
   const AccessInfo access = access_info(s.uop.op);
   const auto size = static_cast<uint32_t>(access.size);
   simd::Compact x;
@@ -74,6 +83,9 @@ inline void note_access(Group& g, simd::Step& s) {
   if (in_pattern) return;
   const uint8_t need = simd::is_load(simd::shape_of(s.uop)) ? kRead : kWrite;
   s.scattered = last >= begin && linear_run(g, begin, last - begin + simd::touched_bytes(size), need);
+  if (!together || size < 4 || g.active != ~uint64_t{0}) return;
+  s.alike = need == kRead ? lanes_apart(address_in, 0) : uint8_t{0};
+  s.neighbours = lanes_apart(address_in, size);
 }
 
 // Micro-ops that write slots besides d, or whose forms cannot be followed.
@@ -122,6 +134,8 @@ inline bool begins_loop(const simd::Trace& trace, uint32_t index) {
 template <bool kFull>
 const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
   constexpr size_t kMaxSteps = 400;
+  // Code for lanes that are together is left where they are not: values may change too often.
+  constexpr int kAttemptsTogether = 4;
   simd::CodeCache& cache = *g.machine->native;
   constexpr const HandlerTable& table = kFull ? kFullTable : kPartTable;
   simd::Trace trace;
@@ -155,7 +169,8 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
       if (g.is_compact(slot)) s.words[k] = known_words(g, slot);
     }
     s.d_before = g.kind[u->d];
-    if (simd::is_load(shape) || simd::is_store(shape)) note_access(g, s);
+    if (simd::is_load(shape) || simd::is_store(shape))
+      note_access(g, s, variants.attempts < kAttemptsTogether);
     if (shape == Shape::kJmpReg) {
       const CodeView& code = g.machine->code;
       s.jump = g.base[u->a];

@@ -37,6 +37,8 @@ struct Step {
   bool in_row = false;          // a load or store at one offset of the lanes' own windows, in a word
   bool scattered = false;       // a load or store of elements anywhere in one run of linear memory
   bool repeats = false;         // of which eight neighbouring lanes had the same
+  // Scattered: each so many lanes had one address, or neighbouring elements; 0: not even eight.
+  uint8_t alike = 0, neighbours = 0;
   bool uniform_linear = false;  // a load of one element of linear memory for all lanes
   bool compacted = false;    // a branch that found its operands to be compact
   bool fp_settled = false;   // the floating-point state was the one that makes arithmetic simple

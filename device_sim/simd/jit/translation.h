@@ -307,6 +307,7 @@ class Translation : private SideEmitter<Isa> {
   void emit_segment(size_t begin, size_t end) {
     Chunk<Isa> chunk(isa_, at_);
     chunk_ = &chunk;
+    segment_end_ = end;
     pointers_.clear();
     rows_.clear();
     note_rows(begin, end);
@@ -508,7 +509,7 @@ class Translation : private SideEmitter<Isa> {
     isa_.cold_used = isa_.always_cold = false;
     const uint64_t state = step(i).fp_state;
     V fp = D::konst(state);
-    V r = lower_value<D>(u, operand[0], operand[1], operand[2], operand[3], fp);
+    V r = lower_value<D>(u, operand[0], operand[1], operand[2], operand[3], fp, may_be_any_nan(i));
     if (info_of(u).fp_state && !(fp.is_konst && fp.k == state)) isa_.always_cold = true;
     if (isa_.always_cold || isa_.cold_used) {
       V merged;
@@ -531,6 +532,28 @@ class Translation : private SideEmitter<Isa> {
     }
     if (step(i).side == Side::kInside) return this->template put_inside<D>(i, r);
     chunk_->template put<D>(u.d, r, words_kind(i));
+  }
+
+  // Whether the result of step `i` is of floats, and nobody sees which NaN it is: it is replaced
+  // before the segment ends, and read only where any NaN gives the same.
+  bool may_be_any_nan(size_t i) const {
+    const Slot d = uop(i).d;
+    if (!is_float_arithmetic(uop(i).op) || !forgets_nans(step(i).fp_state) ||
+        step(i).side != Side::kNone)
+      return false;
+    for (size_t j = i + 1; j < segment_end_; ++j) {
+      if (!is_vector(j)) continue;
+      const Uop& u = uop(j);
+      const ShapeInfo info = info_of(u);
+      const Sources sources = sources_of(u);
+      if (step(j).side != Side::kNone || (is_store(shape_of(u)) && u.d == d)) return false;
+      const auto* const end = sources.slot + sources.count;
+      if (std::find(sources.slot, end, d) != end &&
+          !(info.fp_state && takes_any_nan(u) && forgets_nans(step(j).fp_state)))
+        return false;
+      if (info.d.writes && u.d == d) return true;
+    }
+    return false;
   }
 
   // Doubles keep the NaNs of their sources: most need no call. Returns whether some do.
@@ -607,7 +630,9 @@ class Translation : private SideEmitter<Isa> {
   std::vector<Constants> constants_;   // by step
   std::array<bool, 256> fp_states_{};  // slots
   x86::Mem cold_frame_;
-  x86::Gp taken_;  // of the segment being emitted
+  // Of the segment being emitted.
+  x86::Gp taken_;
+  size_t segment_end_ = 0;
 };
 
 }  // namespace gpusim::simd

@@ -20,6 +20,21 @@ struct Form {
   bool scattered = false;
   bool partial = false;  // some cores end early
   bool walks = true;     // what is read goes on; of lanes under a mask that leaves no pattern
+  // Scattered: each so many lanes read one element, or neighbours, and write neighbours; 0: each
+  // has one of its own.
+  uint32_t together = 0;
+  bool one = false;
+  bool sums_last = false;  // only the last result is added up
+
+  uint64_t from(uint32_t core) const {
+    if (together == 0) return to(core);
+    return to(core) - (one ? core % together * size_bytes : 0);
+  }
+  uint64_t to(uint32_t core) const {
+    if (together == 0) return core * 37 % kCores * size_bytes;
+    const uint32_t lines = kCores / together;
+    return uint64_t{core / together * 3 % lines * together + core % together} * size_bytes;
+  }
 };
 
 struct Machine {
@@ -53,8 +68,8 @@ Outcome run_machine(Backend& b, const Machine& m) {
   b.set_slots(kFp, {m.fp_state, 0});
   for (uint32_t core = 0; core < kCores; ++core) {
     if (m.form.scattered) {
-      b.set_slot(core, kFrom, core * 37 % kCores * m.form.size_bytes);
-      b.set_slot(core, kTo, kOut + core * 37 % kCores * m.form.size_bytes);
+      b.set_slot(core, kFrom, m.form.from(core));
+      b.set_slot(core, kTo, kOut + m.form.to(core));
     }
     b.set_slot(core, kRounds, m.form.partial && core % 3 == 0 ? 10 : 30);
     // Rows of lanes from the start: code for the forms of the first round serves the others.
@@ -115,6 +130,7 @@ Module make_module(const std::vector<Uop>& computing, Form form) {
     uops.push_back({.op = load, .d = s, .a = kFrom, .imm = uint64_t{s} * kCores * form.size_bytes});
   for (const Uop& u : computing) {
     uops.push_back(u);
+    if (form.sums_last && &u != &computing.back()) continue;
     uops.push_back({.op = Op::rori64, .d = kSum, .a = kSum, .imm = 7});
     uops.push_back({.op = Op::add64, .d = kSum, .a = kSum, .b = kResult});
   }
@@ -228,6 +244,46 @@ TEST_CASE("native code of groups computes floats in the states of PTX as the sca
   }
 }
 
+uint64_t floats_with_nans(Rng& rng) {
+  const auto one = [&]() -> uint64_t {
+    if (rng.coin()) return usual_floats(rng) & 0xffffffff;
+    return rng.pick({0x7f800000u, 0xff800000u, 0x7fffffffu, 0xffc00001u, 0x7f800001u, 0x7f000000u,
+                     0u, 0x80000000u});
+  };
+  return one() | one() << 32;
+}
+
+// Results that are replaced, and from which others are computed: native code does not say which NaN
+// they are.
+TEST_CASE("native code of groups computes floats from floats in the states of PTX") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  const uint64_t seed = seed_from_env_or_random();
+  INFO("replay: GPUSIM_SEED=" << seed);
+  Rng rng(seed);
+  constexpr uint64_t kQuiet = softfloat::kFpFullNan | 0xffffffff;
+  const std::vector<uint8_t> data = operands(floats_with_nans, rng);
+  for (int n = 0; n < 100; ++n) {
+    std::vector<Uop> computing;
+    while (computing.size() < 12) {
+      const Op op = rng.pick({Op::fadd32, Op::fsub32, Op::fmul32, Op::fma32, Op::fma32, Op::fdiv32,
+                              Op::fcmp, Op::fminmax, Op::fsqrt32, Op::add32, Op::fma64});
+      Uop u{.op = op};
+      random_fields(u, kFp, rng);
+      u.d = rng.pick({kResult, kResult, kA});
+      for (Slot* const s : {&u.a, &u.b, &u.c}) *s = rng.pick({kResult, kResult, kA, kB, kC});
+      computing.push_back(u);
+    }
+    const Form form{.size_bytes = 4, .partial = rng.below(4) == 0, .sums_last = true};
+    const uint64_t state = rng.coin() ? kQuiet : kQuiet | softfloat::kFpcrFz;
+    check_machine({.module = make_module(computing, form),
+                   .form = form,
+                   .memory = data,
+                   .step = 4 * kCores * form.size_bytes,
+                   .fp_state = state});
+  }
+}
+
 TEST_CASE("native code of groups loads and stores what the scalar backend does") {
   std::string why_not;
   if (!SimdBackend::available(&why_not)) return;
@@ -252,6 +308,37 @@ TEST_CASE("native code of groups loads and stores what the scalar backend does")
           for (uint32_t culprit = 0; culprit < kCores; ++culprit)
             check_machine({module, form, data, 4 * kCores * size_bytes, culprit});
       }
+}
+
+// As threads of CTAs do, of which several rows make a group. A culprit is together with the others
+// in the first round only.
+TEST_CASE("native code of groups accesses elements of lanes that are together") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  const uint64_t seed = seed_from_env_or_random();
+  INFO("replay: GPUSIM_SEED=" << seed);
+  Rng rng(seed);
+  const std::vector<uint8_t> data = operands([](Rng& r) { return r.next(); }, rng);
+  const std::vector<Uop> computing = {{.op = Op::add64, .d = kResult, .a = kA, .b = kB},
+                                      {.op = Op::xor64, .d = kResult, .a = kResult, .b = kC},
+                                      {.op = Op::sub64, .d = kResult, .a = kResult, .b = kE}};
+  for (const uint32_t size_bytes : {1, 4, 8})
+    for (const uint32_t together : {4, 8, 16, 32})
+      for (const bool one : {false, true})
+        for (const bool walks : {false, true}) {
+          const Form form{.size_bytes = size_bytes,
+                          .scattered = true,
+                          .walks = walks,
+                          .together = together,
+                          .one = one};
+          CAPTURE(size_bytes);
+          CAPTURE(together);
+          CAPTURE(one);
+          const Module module = make_module(computing, form);
+          check_machine({module, form, data, 4 * kCores * size_bytes});
+          for (const uint32_t culprit : {0u, 7u, 15u, 16u, kCores - 1})
+            check_machine({module, form, data, 4 * kCores * size_bytes, culprit});
+        }
 }
 
 }  // namespace
