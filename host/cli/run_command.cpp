@@ -38,7 +38,7 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
     static constexpr std::string_view kKnown[] = {
         "PROGRAM",   "--entry", "--arg",   "--backend", "--threads", "--stats",
         "--quiet",   "--grid",  "--block", "--shared",  "--help",    "--config",
-        "--check",   "--profile", "--cluster", "--caches", "--stack-size", "--devices"};
+        "--check",   "--profile", "--cluster", "--caches", "--stack-size", "--device"};
     const std::string name = option->get_single_name();
     const bool is_known =
         std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {

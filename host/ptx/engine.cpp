@@ -710,7 +710,7 @@ LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth
   for (size_t m = 0; m < machines; ++m) before.push_back(k.machines[m]->block_counts());
   run_machines(k, machines, most_clusters, grid);
   LaunchResult result;
-  if (!spaces.empty()) result.devices = static_cast<uint32_t>(machines);
+  if (spaces.size() > 1) result.devices = static_cast<uint32_t>(machines);
   if (clusters > 1) result.why_one_device = why_one;
   result.threads = ctas * launch.block.count();
   std::vector<uint64_t> counts(k.code.module.blocks.size());

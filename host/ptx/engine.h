@@ -120,7 +120,7 @@ struct LaunchResult {
   std::vector<OpcodeCount> opcodes;  // sorted by name
   ClassCounts classes{};             // instructions per class (uir/insn_class.h)
   std::optional<Fault> fault;
-  // That it was dealt over; 0: it ran on the host.
+  // That it was dealt over; 0: there are not several.
   uint32_t devices = 0;
   // Of a launch that had several to choose from: why one has it all. Null: it does not.
   const char* why_one_device = nullptr;
