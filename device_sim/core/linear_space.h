@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,8 @@ class LinearSpace {
   virtual void enter() = 0;
   virtual Way way() const = 0;
   virtual Moved moved() const = 0;
+  // Whether an atomic operation on it is one for the host and other devices, too.
+  virtual bool has_shared_atomics() const = 0;
 
   // Whole pages that are at their places now, with SegmentFlags. `is_constant`: nobody changes what
   // they hold. Throws std::runtime_error, and has done nothing, if the device cannot reach them.
@@ -61,7 +64,12 @@ class TakesLinearSpace {
 struct LinearSpaceRequest {
   uint8_t* storage = nullptr;  // of the byte at `base`
   uint64_t base = 0, size_bytes = 0;
-  std::string way = "auto";  // or registered, pageable, copied
+  std::string way = "auto";          // or registered, pageable, copied
+  std::optional<uint32_t> device{};  // of the backend; none: the first that can be used
+  // False: a space of another device has the same pages, gets them before this one and loses them
+  // after it. What it asks of the driver counts for this one, too.
+  bool asks_driver = true;
+  uint64_t textures = 0;  // textures::Room::base of the process, in that memory; 0: there are none
 };
 
 // Null: the backend works on the host's memory as it is. std::runtime_error: the device cannot do

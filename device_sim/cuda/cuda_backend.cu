@@ -944,6 +944,8 @@ std::unique_ptr<Backend> create(std::span<const uint32_t> devices) {
 }
 
 std::unique_ptr<LinearSpace> create_space(const LinearSpaceRequest& request) {
+  if (request.device)
+    return std::make_unique<CudaLinearSpace>(static_cast<int>(*request.device), request);
   std::string why_not;
   const int first = first_usable(&why_not);
   if (first < 0) throw std::runtime_error(why_not);

@@ -73,17 +73,19 @@ CudaLinearSpace::CudaLinearSpace(int device, const LinearSpaceRequest& request)
       storage_(request.storage),
       base_(request.base),
       size_bytes_(request.size_bytes),
-      asked_for_(request.way) {
+      asked_for_(request.way),
+      asks_driver_(request.asks_driver) {
   enter();
   choose_way();
   region_shift_ = static_cast<uint32_t>(
       std::max<uint64_t>(kLeastRegionShift, std::bit_width(size_bytes_ - 1) - kMostRegionsShift));
   make_directory();
+  if (request.textures != 0) set_textures_in_place(request.textures);
 }
 
 CudaLinearSpace::~CudaLinearSpace() {
   cudaSetDevice(device_);
-  if (way_ == Way::kRegistered && !is_released_)
+  if (registers() && !is_released_)
     for (const auto& [address, piece] : pieces_) unregister_pages(host(address));
 }
 
@@ -97,6 +99,7 @@ void CudaLinearSpace::choose_way() {
   const bool can_page = attribute(cudaDevAttrPageableMemoryAccess, device_) != 0;
   const bool shares_tables =
       attribute(cudaDevAttrPageableMemoryAccessUsesHostPageTables, device_) != 0;
+  has_shared_atomics_ = attribute(cudaDevAttrHostNativeAtomicSupported, device_) != 0;
   registers_read_only_ = attribute(cudaDevAttrHostRegisterReadOnlySupported, device_) != 0;
   if (asked_for_ == "auto")
     way_ = can_register                ? Way::kRegistered
@@ -183,7 +186,7 @@ void CudaLinearSpace::clear_rights(uint64_t address, uint64_t size_bytes) {
 }
 
 void CudaLinearSpace::insert(uint64_t address, const Piece& piece) {
-  if (way_ == Way::kRegistered) {
+  if (registers()) {
     const bool read_only = (piece.rights & kWrite) == 0;
     const std::string why_not = read_only && !registers_read_only_
                                     ? "the driver does not register memory that is only read"
@@ -201,7 +204,7 @@ void CudaLinearSpace::insert(uint64_t address, const Piece& piece) {
     put_rights(address, piece);
   } catch (...) {
     clear_rights(address, piece.size_bytes);
-    if (way_ == Way::kRegistered) unregister_pages(host(address));
+    if (registers()) unregister_pages(host(address));
     throw;
   }
   pieces_.emplace(address, piece);
@@ -209,7 +212,7 @@ void CudaLinearSpace::insert(uint64_t address, const Piece& piece) {
 
 // The registration ends; rights stay.
 void CudaLinearSpace::take_out(Pieces::iterator piece) {
-  if (way_ == Way::kRegistered && !is_released_) unregister_pages(host(piece->first));
+  if (registers() && !is_released_) unregister_pages(host(piece->first));
   pieces_.erase(piece);
 }
 

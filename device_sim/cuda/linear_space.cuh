@@ -12,6 +12,9 @@
 
 namespace gpusim::cuda {
 
+// Where kernels of the current device find textures and surfaces (simulate_warps_in_place.cu).
+void set_textures_in_place(uint64_t base);
+
 class CudaLinearSpace final : public LinearSpace {
  public:
   CudaLinearSpace(int device, const LinearSpaceRequest& request);
@@ -20,6 +23,7 @@ class CudaLinearSpace final : public LinearSpace {
   void enter() override { check(cudaSetDevice(device_), "choosing a device"); }
   Way way() const override { return way_; }
   Moved moved() const override { return moved_; }
+  bool has_shared_atomics() const override { return has_shared_atomics_ && !is_copied(); }
   void add(uint64_t address, uint64_t size_bytes, uint8_t rights, bool is_constant) override;
   void remove(uint64_t address, uint64_t size_bytes) override;
   void begin_kernel() override;
@@ -53,6 +57,7 @@ class CudaLinearSpace final : public LinearSpace {
   uint64_t region_bytes() const { return uint64_t{1} << region_shift_; }
   uint8_t* host(uint64_t address) const { return storage_ + (address - base_); }
   bool is_copied() const { return way_ == Way::kCopied; }
+  bool registers() const { return way_ == Way::kRegistered && asks_driver_; }
   void choose_way();
   void make_directory();
   RegionState& region(uint64_t number);
@@ -77,8 +82,9 @@ class CudaLinearSpace final : public LinearSpace {
   uint8_t* storage_;
   uint64_t base_, size_bytes_;
   std::string asked_for_;
+  bool asks_driver_;
   Way way_ = Way::kCopied;
-  bool registers_read_only_ = false;
+  bool registers_read_only_ = false, has_shared_atomics_ = false;
   uint32_t region_shift_ = 0;
   uint32_t kernels_ = 0;  // that have begun
   bool is_released_ = false;

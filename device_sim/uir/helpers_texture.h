@@ -1,6 +1,6 @@
-// Helpers for textures and surfaces (helpers.def). What objects there are, and what a fetch gives,
-// is the host's: whoever has such objects says where they are read. On a device, and where nobody
-// has any, results are zero.
+// Helpers for textures and surfaces (helpers.def). What objects there are is the host's: whoever
+// has such says where, by functions that take any operands. Where nobody has any, and in kernels
+// of a device that do without (textures/device.h), results are zero.
 #pragma once
 #include <cstdint>
 
@@ -8,9 +8,9 @@
 #include "device_sim/uir/uop.h"
 
 namespace gpusim {
-
-/// Functions of all textures and surfaces of the process. They take any operands: those that name
-/// no object have results, too.
+#ifndef GPUSIM_DEVICE_TEXTURE_UNIT
+#define GPUSIM_DEVICE_TEXTURE_UNIT(name, ...) 0
+#endif
 struct TextureUnit {
   uint64_t (*object)(uint64_t handle, uint64_t what);
   uint64_t (*query)(uint64_t handle, uint64_t level, uint64_t what);
@@ -25,7 +25,7 @@ inline const TextureUnit* texture_unit = nullptr;
 #endif
 
 #if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
-#define GPUSIM_TEXTURE_UNIT(name, ...) 0
+#define GPUSIM_TEXTURE_UNIT GPUSIM_DEVICE_TEXTURE_UNIT
 #else
 #define GPUSIM_TEXTURE_UNIT(name, ...) \
   (texture_unit != nullptr ? texture_unit->name(__VA_ARGS__) : 0)

@@ -21,9 +21,11 @@
 #include "device_sim/core/backend.h"
 #include "device_sim/core/backend_traits.h"
 #include "device_sim/cuda/library/device_library.h"
+#include "host/backend_choice.h"
 #include "host/caches/shape.h"
 #include "host/cli/commands.h"
 #include "host/cli/cuda_timeline.h"
+#include "host/cli/strict_values.h"
 #include "host/console.h"
 #include "host/cuda_api/chips.h"
 #include "host/cuda_api/settings.h"
@@ -42,7 +44,7 @@ constexpr const char *kLibrary = "libgpusim_cuda.so", *kDriver = "libgpusim_cuda
 constexpr const char* kDevice = "libgpusim_cuda_device.so";
 
 struct Options {
-  std::string backend = "auto", chip, stats, library, check, profile, timeline, caches;
+  std::string backend = "auto", devices, chip, stats, library, check, profile, timeline, caches;
   unsigned threads = 0, sms = 0;
   bool has_list = false, is_quiet = false, has_digest = false, has_each_launch = false;
 };
@@ -58,7 +60,15 @@ std::string preloads(const Options& o) {
 
 // For a backend on a device, what the program's process needs to find. Throws Error if it cannot
 // run here: the program would not say so before its first launch.
-std::vector<std::string> device_variables(const Options& o) {
+std::vector<std::string> device_variables(Options& o) {
+  std::vector<uint32_t> devices;
+  if (!o.devices.empty()) {
+    // Blocks share memory, which is the host's.
+    BackendChoice choice = choose_backend(
+        {.backend = o.backend, .devices = o.devices, .memory_model = MemoryModel::kPrivate});
+    o.backend = std::move(choice.backend);
+    devices = std::move(choice.devices);
+  }
   if (!traits_of(o.backend).is_on_device) return {};
   for (const auto& [is_there, name] :
        {std::pair(!o.check.empty(), "--check"), std::pair(!o.profile.empty(), "--profile"),
@@ -74,7 +84,8 @@ std::vector<std::string> device_variables(const Options& o) {
     throw Error(fmt::format("{} is not there: gpusim was built without the CUDA toolkit",
                             library.string()));
   std::vector<std::string> variables = {
-      fmt::format("{}={}", cuda::kDeviceLibraryVariable, library.string())};
+      fmt::format("{}={}", cuda::kDeviceLibraryVariable, library.string()),
+      fmt::format("{}={}", cuda_api::kDevicesVariable, fmt::join(devices, ","))};
   // NVIDIA's driver, which this process has loaded now. In the program's another library answers to
   // that name.
   void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -155,6 +166,9 @@ json collect(const std::string& folder, bool is_checked) {
       instructions += k.at("instructions").get<uint64_t>();
       const auto [at, is_new] = kernels.emplace(k.at("symbol"), k);
       if (is_new) continue;
+      if (k.contains("gpus") && k.at("gpus") > at->second.at("gpus"))
+        at->second["gpus"] = k.at("gpus");
+      if (k.contains("why_one_gpu")) at->second["why_one_gpu"] = k.at("why_one_gpu");
       for (const char* field : {"launches", "threads", "instructions", "faults"})
         at->second[field] = at->second[field].get<uint64_t>() + k.at(field).get<uint64_t>();
       at->second["seconds"] = at->second["seconds"].get<double>() + k.at("seconds").get<double>();
@@ -304,6 +318,10 @@ int run(Options o, const std::vector<std::string>& command) {
     console::err("gpusim cuda: {} launches of {} kernels, {} threads, {} instructions\n",
                  stats.at("launches").get<uint64_t>(), stats.at("kernels").size(),
                  stats.at("threads").get<uint64_t>(), stats.at("instructions").get<uint64_t>());
+  for (const json& k : stats.at("kernels"))
+    if (k.contains("why_one_gpu") && !o.is_quiet)
+      console::err("gpusim cuda: {} had one GPU: {}\n", k.at("name").get<std::string>(),
+                   k.at("why_one_gpu").get<std::string>());
   if (!o.profile.empty() && (has_run || o.profile != "-")) tell_profile(o, stats);
   if (is_checked && !o.is_quiet) say_findings(stats, was_found);
   if (!o.stats.empty()) {
@@ -326,6 +344,10 @@ void add_cuda_command(CLI::App& app, const std::vector<std::string>& command, Ac
   auto o = std::make_shared<Options>();
   c->add_option("--backend", o->backend, "auto (simd), scalar, simd or cuda")
       ->check(CLI::IsMember({"auto", "scalar", "simd", "cuda"}));
+  c->add_option("--device,--devices", o->devices,
+                "GPUs that execute kernels (backend cuda), which share a launch's blocks: numbers "
+                "as `gpusim info` lists them, with commas between, or all")
+      ->transform(list_value());
   c->add_option("--threads", o->threads, "Host threads for kernels (0: all processors)")
       ->check(CLI::Range(0, 4096));
   c->add_option(

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "device_sim/base/error.h"
+#include "host/backend_choice.h"
 #include "host/cli/commands.h"
 #include "host/cli/run_config.h"
 #include "host/cli/strict_values.h"
@@ -37,7 +38,7 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
     static constexpr std::string_view kKnown[] = {
         "PROGRAM",   "--entry", "--arg",   "--backend", "--threads", "--stats",
         "--quiet",   "--grid",  "--block", "--shared",  "--help",    "--config",
-        "--check",   "--profile", "--cluster", "--caches", "--stack-size"};
+        "--check",   "--profile", "--cluster", "--caches", "--stack-size", "--device"};
     const std::string name = option->get_single_name();
     const bool is_known =
         std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {
@@ -60,6 +61,14 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
   if (!raw.stack_size.empty()) run.stack_bytes = parse_size("--stack-size", raw.stack_size);
   run.arguments = raw.run.call_args;
   run.engine = {.backend = raw.run.backend, .threads = raw.run.threads};
+  if (!raw.run.devices.empty()) {
+    // Their threads share memory, which is the host's.
+    const BackendChoice choice = choose_backend({.backend = raw.run.backend,
+                                                 .devices = raw.run.devices,
+                                                 .memory_model = MemoryModel::kPrivate});
+    run.engine.backend = choice.backend;
+    run.engine.devices = choice.devices;
+  }
   if (!raw.check.empty()) run.engine.checks = ptx::parse_checks("--check", raw.check);
   run.profile = raw.run.profile == "true" ? "-" : raw.run.profile;
   run.stats_path = raw.run.stats_path;
@@ -337,7 +346,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command
       ->add_option("--device,--devices", run.devices,
                    "GPUs to run on (backend cuda): numbers as `gpusim info` lists them, with commas "
-                   "between, or all; several only with --memory private")
+                   "between, or all; several only with --memory private, or for kernels (PTX)")
       ->transform(list_value());
   command
       ->add_option("--compiled-regions", raw->compiled_regions,

@@ -37,8 +37,9 @@ using LaunchOutcome = ptx::LaunchResult;
 using NamedText = ptx::NamedText;
 
 struct EngineSettings {
-  std::string backend;   // empty: the engine's choice
-  unsigned threads = 0;  // of the host; 0: the engine's choice
+  std::string backend;            // empty: the engine's choice
+  unsigned threads = 0;           // of the host; 0: the engine's choice
+  std::vector<uint32_t> devices;  // of the backend; none: the first that can be used
   const Chip* chip = nullptr;
   ptx::Checks checks;
   bool has_profile = false;

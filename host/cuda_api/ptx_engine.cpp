@@ -19,6 +19,7 @@ class PtxEngine final : public KernelEngine {
   explicit PtxEngine(const EngineSettings& settings)
       : engine_({.backend = settings.backend.empty() ? "simd" : settings.backend,
                  .threads = settings.threads,
+                 .devices = settings.devices,
                  .checks = settings.checks,
                  .has_profile = settings.has_profile,
                  .caches = settings.caches.empty()

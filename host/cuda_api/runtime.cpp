@@ -40,6 +40,12 @@ Status status_of(const ptx::Fault& fault) {
   }
 }
 
+// Of a launch that had several GPUs: how many it took.
+std::string devices_text(const LaunchOutcome& outcome) {
+  if (outcome.why_one_device) return fmt::format(", on one GPU: {}", outcome.why_one_device);
+  return outcome.devices > 1 ? fmt::format(", on {} GPUs", outcome.devices) : "";
+}
+
 std::string dimensions(const Dim3& d) { return fmt::format("{}x{}x{}", d.x, d.y, d.z); }
 
 unsigned number_in(const char* variable) {
@@ -50,6 +56,18 @@ unsigned number_in(const char* variable) {
 std::string text_in(const char* variable) {
   const char* text = std::getenv(variable);
   return text != nullptr ? text : "";
+}
+
+std::vector<uint32_t> numbers_in(const char* variable) {
+  const std::string text = text_in(variable);
+  std::vector<uint32_t> numbers;
+  for (const char* at = text.c_str(); *at != 0;) {
+    char* end = nullptr;
+    numbers.push_back(static_cast<uint32_t>(std::strtoul(at, &end, 10)));
+    if (end == at) return {};
+    at = *end == ',' ? end + 1 : end;
+  }
+  return numbers;
 }
 
 // Beside it, then renamed: a reader never sees half a file.
@@ -71,6 +89,7 @@ Settings settings_from_environment() {
           .folder = text_in(kFolderVariable),
           .check = text_in(kCheckVariable),
           .caches = text_in(kCachesVariable),
+          .devices = numbers_in(kDevicesVariable),
           .threads = number_in(kThreadsVariable),
           .sms = number_in(kSmsVariable),
           .timeline_bytes = number_in(kTimelineVariable),
@@ -171,6 +190,7 @@ KernelEngine& Runtime::engine() {
   std::call_once(engine_once_, [this] {
     engine_ = make_engine({.backend = settings.backend,
                            .threads = settings.threads,
+                           .devices = settings.devices,
                            .chip = &chip(),
                            .checks = checks,
                            .has_profile = settings.has_profile,
@@ -340,12 +360,12 @@ void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
                      outcome, seconds);
   timeline.end_kernel(work, number, outcome);
   if (settings.has_list)
-    say(
-        fmt::format("launch {}: {} grid {} block {} shared {}: {} threads, {} instructions, {:.3f} "
-                    "ms",
-                    number, readable_name(facts.name), dimensions(call.grid),
-                    dimensions(call.block), facts.static_shared_bytes + call.shared_bytes,
-                    outcome.threads, outcome.thread_instructions, seconds * 1e3));
+    say(fmt::format(
+        "launch {}: {} grid {} block {} shared {}: {} threads, {} instructions, {:.3f} "
+        "ms{}",
+        number, readable_name(facts.name), dimensions(call.grid), dimensions(call.block),
+        facts.static_shared_bytes + call.shared_bytes, outcome.threads, outcome.thread_instructions,
+        seconds * 1e3, devices_text(outcome)));
   bool is_told = report.add(number, std::move(outcome.findings), outcome.fault);
   for (const ptx::DeviceLaunch& d : outcome.device_launches) {
     const uint64_t from_device = statistics.add(

@@ -2,10 +2,13 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace gpusim::cuda_api {
 
 inline constexpr const char* kBackendVariable = "GPUSIM_CUDA_BACKEND";
+// Numbers with commas between; empty: the first that can be used.
+inline constexpr const char* kDevicesVariable = "GPUSIM_CUDA_DEVICES";
 inline constexpr const char* kThreadsVariable = "GPUSIM_CUDA_THREADS";
 inline constexpr const char* kChipVariable = "GPUSIM_CUDA_CHIP";
 inline constexpr const char* kSmsVariable = "GPUSIM_CUDA_SMS";
@@ -28,6 +31,7 @@ inline constexpr const char* kQuietVariable = "GPUSIM_CUDA_QUIET";
 
 struct Settings {
   std::string backend, chip, folder, check, caches;
+  std::vector<uint32_t> devices;
   unsigned threads = 0, sms = 0;
   uint64_t timeline_bytes = 0;
   bool has_list = false, is_quiet = false, has_profile = false, has_digest = false,

@@ -50,6 +50,8 @@ uint64_t Statistics::add(const std::string& kernel, const LaunchShape& shape,
   k.instructions += outcome.thread_instructions;
   k.faults += outcome.fault.has_value() ? 1 : 0;
   k.seconds += seconds;
+  k.devices = std::max(k.devices, outcome.devices);
+  if (outcome.why_one_device) k.why_one_device = outcome.why_one_device;
   add_opcodes(k.opcodes, outcome.opcodes);
   if (outcome.profile) {
     if (!k.profile) k.profile.emplace();
@@ -82,6 +84,8 @@ nlohmann::ordered_json Statistics::json(const std::string& device,
     item["seconds"] = k.seconds;
     auto& opcodes = item["opcodes"] = nlohmann::ordered_json::object();
     for (const ptx::OpcodeCount& o : k.opcodes) opcodes[std::string(o.opcode)] = o.count;
+    if (k.devices != 0) item["gpus"] = k.devices;
+    if (k.why_one_device) item["why_one_gpu"] = k.why_one_device;
     if (k.profile) item["profile"] = ptx::profile_json(*k.profile);
     list.push_back(std::move(item));
   }

@@ -37,6 +37,8 @@ class Statistics {
     double seconds = 0;
     std::vector<ptx::OpcodeCount> opcodes;  // sorted
     std::optional<ptx::KernelProfile> profile;
+    uint32_t devices = 0;  // the most of a launch
+    const char* why_one_device = nullptr;
   };
   mutable std::mutex mutex_;
   struct One {

@@ -13,6 +13,7 @@
 #include "device_sim/base/nearest_name.h"
 #include "device_sim/core/backend_traits.h"
 #include "device_sim/core/cta.h"
+#include "device_sim/core/devices.h"
 #include "host/ptx/check.h"
 #include "host/ptx/device_launches.h"
 #include "host/ptx/kernel_machine.h"
@@ -58,8 +59,8 @@ struct Engine::State {
   uint64_t clock = 0;                      // of the device: no thread ran longer until now
   std::mutex mutex;
   std::vector<std::unique_ptr<LoadedModule>> modules;
-  // Of a backend on a device. It lets go of memory before that goes.
-  std::unique_ptr<LinearSpace> space;
+  // Of a backend on devices, one for each. They let go of memory before that goes.
+  std::vector<std::unique_ptr<LinearSpace>> spaces;
   std::vector<const Kernel*> on_device;  // that have machines there, the latest last
 
   LoadedModule& link(std::vector<Unit> units, std::string origin);
@@ -72,7 +73,12 @@ struct Engine::State {
   void launch_from_device(const Launch& first, LoadedModule& module, const DeviceWork& work,
                           LaunchResult& result);
   std::optional<Fault> move(const DeviceWork& work);
+  void begin_devices();
   void enter_device(const Kernel& k);
+  void leave_device();
+  const char* why_one_device(const Launch& launch) const;
+  DevicePlace place_of(size_t machine) const;
+  void run_machines(const Kernel& k, size_t count, uint64_t most_clusters, Grid& grid) const;
 };
 
 namespace {
@@ -216,7 +222,10 @@ void Kernel::count_opcodes() {
 
 Engine::Engine(EngineOptions options) : state_(std::make_unique<State>()) {
   // What the backend lacks is told now, not at the first launch.
-  options.backend = make_backend(options.backend, {.in_place = true, .warps = true})->name();
+  options.backend =
+      options.devices.empty()
+          ? make_backend(options.backend, {.in_place = true, .warps = true})->name()
+          : make_backend_on(options.backend, std::span(options.devices).first(1))->name();
   // Journals of several threads would need an order among them.
   if (options.checks.any() && options.has_profile)
     throw Error("--check and --profile do not go together: run twice");
@@ -229,17 +238,14 @@ Engine::Engine(EngineOptions options) : state_(std::make_unique<State>()) {
       throw Error(fmt::format(
           "--check, --profile and --caches of kernels are not for backend {}; use simd or scalar",
           options.backend));
-    options.threads = 1;  // of the host: one machine has the whole device
-    MachineConfig zone;
-    state_->memory.configure(zone);
-    state_->space = make_linear_space(
-        options.backend,
-        {.storage = zone.linear_storage, .base = zone.linear_base, .size_bytes = zone.linear_size});
-    state_->memory.use(*state_->space);
+    options.threads = 1;  // of the host: a machine has a whole device
+    state_->options = std::move(options);
+    state_->begin_devices();
+    return;
   }
   state_->options = std::move(options);
 }
-Engine::~Engine() = default;
+Engine::~Engine() { state_->leave_device(); }
 const std::string& Engine::backend() const { return state_->options.backend; }
 
 LoadedModule& Engine::load(std::string_view ptx, std::string_view origin) {
@@ -536,35 +542,120 @@ std::optional<Fault> Engine::State::move(const DeviceWork& work) {
 
 void Engine::leave_device() {
   const std::lock_guard lock(state_->mutex);
-  if (!state_->space) return;
-  for (const auto& m : state_->modules)
+  state_->leave_device();
+}
+
+void Engine::State::leave_device() {
+  if (spaces.empty()) return;
+  for (const auto& m : modules)
     for (const auto& [name, kernel] : m->kernels)
       if (kernel) kernel->machines.clear();
-  state_->on_device.clear();
-  state_->memory.leave_space();
-  state_->space.reset();
+  on_device.clear();
+  memory.leave_spaces();
+  while (!spaces.empty()) spaces.pop_back();
+}
+
+void Engine::State::begin_devices() {
+  MachineConfig zone;
+  memory.configure(zone);
+  std::vector<LinearSpace*> all;
+  for (size_t k = 0; k < std::max<size_t>(options.devices.size(), 1); ++k) {
+    spaces.push_back(
+        make_linear_space(options.backend, {.storage = zone.linear_storage,
+                                            .base = zone.linear_base,
+                                            .size_bytes = zone.linear_size,
+                                            .device = place_of(k).number,
+                                            .asks_driver = k == 0,
+                                            .textures = TextureObjects::instance().address()}));
+    all.push_back(spaces.back().get());
+  }
+  memory.use(std::move(all));
+}
+
+DevicePlace Engine::State::place_of(size_t machine) const {
+  DevicePlace place;
+  if (machine < spaces.size()) place.space = spaces[machine].get();
+  if (machine < options.devices.size()) place.number = options.devices[machine];
+  return place;
+}
+
+// Blocks on several devices work on the same memory, the host's, so most kernels do not notice.
+const char* Engine::State::why_one_device(const Launch& launch) const {
+  if (spaces.size() < 2) return nullptr;
+  const KernelCode& code = launch.kernel->code;
+  if (launch.cooperative) return "it is cooperative: all of its blocks wait for each other";
+  if (code.has_launches) return "it launches kernels";
+  if (code.has_heap) return "it calls malloc or free";
+  if (code.has_wide_global_atomics)
+    return "it has atomic operations of 16 bytes on global memory, which a device makes for itself";
+  if (code.has_global_atomics && !std::all_of(spaces.begin(), spaces.end(), [](const auto& s) {
+        return s->has_shared_atomics();
+      }))
+    return "it has atomic operations on global memory, and the GPUs have none on the host's memory "
+           "that are one for all of them";
+  return nullptr;
 }
 
 void Engine::State::enter_device(const Kernel& k) {
-  if (!space)
+  if (spaces.empty())
     throw Error(fmt::format("the program is ending, and so has backend {}", options.backend));
-  space->enter();
   // Calls of the host that kernels make work on its memory while they run.
-  if (space->way() == LinearSpace::Way::kCopied)
+  if (std::any_of(spaces.begin(), spaces.end(),
+                  [](const auto& s) { return s->way() == LinearSpace::Way::kCopied; }))
     throw Error(
         fmt::format("backend {} runs kernels only where the driver lets the GPU reach the "
                     "host's memory; use simd or scalar",
                     options.backend));
-  if (k.code.has_textures)
-    throw Error(
-        fmt::format("kernel '{}' uses textures or surfaces, which are the host's: they are "
-                    "not for backend {}; use simd or scalar",
-                    k.info.name, options.backend));
   std::erase(on_device, &k);
   on_device.push_back(&k);
   if (on_device.size() <= kMostOnDevice) return;
   on_device.front()->machines.clear();
   on_device.erase(on_device.begin());
+}
+
+// Those of devices on this thread: while the host serves what one of them did, the others run.
+void Engine::State::run_machines(const Kernel& k, size_t count, uint64_t most_clusters,
+                                 Grid& grid) const {
+  const std::span all(k.machines.data(), count);
+  if (!spaces.empty()) {
+    try {
+      for (const auto& m : all) m->begin(grid, most_clusters);
+      for (;;) {
+        std::vector<KernelMachine*> busy;
+        for (const auto& m : all)
+          if (m->is_busy(grid)) busy.push_back(m.get());
+        if (busy.empty()) break;
+        for (KernelMachine* const m : busy) m->begin_slice();
+        for (KernelMachine* const m : busy) m->end_slice(grid);
+      }
+      for (const auto& m : all) m->end(grid);
+    } catch (...) {
+      k.machines.clear();  // some have a slice that nobody waited for
+      throw;
+    }
+    return;
+  }
+  std::vector<std::exception_ptr> failures(count);
+  const auto work = [&](size_t m) {
+    try {
+      all[m]->begin(grid, ~uint64_t{0} / grid.cluster.count());
+      while (all[m]->is_busy(grid)) {
+        all[m]->begin_slice();
+        all[m]->end_slice(grid);
+      }
+      all[m]->end(grid);
+    } catch (...) {
+      failures[m] = std::current_exception();
+      grid.stops = true;
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (size_t m = 1; m < count; ++m) others.emplace_back(work, m);
+    work(0);
+  }
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
 }
 
 LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth) {
@@ -602,35 +693,25 @@ LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth
                               ? k.code.dynamic_shared_offset + launch.dynamic_shared_bytes
                               : k.code.static_shared_bytes + kReservedSharedBytes;
   const uint64_t clusters = ctas / grid.cluster.count();
-  const size_t machines = std::min<uint64_t>(options.threads, clusters);
-  const uint64_t share = (clusters + machines - 1) / machines * grid.cluster.count();
+  const char* const why_one = why_one_device(launch);
+  const size_t most_machines = spaces.empty() ? options.threads : why_one ? 1 : spaces.size();
+  const size_t machines = std::min<uint64_t>(most_machines, clusters);
+  const uint64_t most_clusters = (clusters + machines - 1) / machines;
+  const uint64_t share = most_clusters * grid.cluster.count();
   const auto fits = [&](const auto& m) {
     return m->fits(launch.block, grid.cluster, shared, share, launch.cooperative, stack);
   };
   if (!std::all_of(k.machines.begin(), k.machines.end(), fits)) k.machines.clear();
   while (k.machines.size() < machines)
     k.machines.push_back(std::make_unique<KernelMachine>(
-        k.code, k.origin, k.files, memory, options, space.get(), launch.block, grid.cluster, shared,
-        share, launch.cooperative, stack, caches.get()));
+        k.code, k.origin, k.files, memory, options, place_of(k.machines.size()), launch.block,
+        grid.cluster, shared, share, launch.cooperative, stack, caches.get()));
   std::vector<std::vector<uint64_t>> before;
   for (size_t m = 0; m < machines; ++m) before.push_back(k.machines[m]->block_counts());
-  std::vector<std::exception_ptr> failures(machines);
-  const auto work = [&](size_t m) {
-    try {
-      k.machines[m]->run(grid);
-    } catch (...) {
-      failures[m] = std::current_exception();
-      grid.stops = true;
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (size_t m = 1; m < machines; ++m) others.emplace_back(work, m);
-    work(0);
-  }
-  for (const std::exception_ptr& failure : failures)
-    if (failure) std::rethrow_exception(failure);
+  run_machines(k, machines, most_clusters, grid);
   LaunchResult result;
+  if (spaces.size() > 1) result.devices = static_cast<uint32_t>(machines);
+  if (clusters > 1) result.why_one_device = why_one;
   result.threads = ctas * launch.block.count();
   std::vector<uint64_t> counts(k.code.module.blocks.size());
   for (size_t m = 0; m < machines; ++m) {

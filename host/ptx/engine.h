@@ -120,6 +120,10 @@ struct LaunchResult {
   std::vector<OpcodeCount> opcodes;  // sorted by name
   ClassCounts classes{};             // instructions per class (uir/insn_class.h)
   std::optional<Fault> fault;
+  // That it was dealt over; 0: there are not several.
+  uint32_t devices = 0;
+  // Of a launch that had several to choose from: why one has it all. Null: it does not.
+  const char* why_one_device = nullptr;
   std::vector<Finding> findings;         // with EngineOptions::checks
   std::optional<KernelProfile> profile;  // with EngineOptions::has_profile
   /// What it launched, and what that launched, in the order in which they ran. A fault of theirs
@@ -130,6 +134,8 @@ struct LaunchResult {
 struct EngineOptions {
   std::string backend = "auto";  // simd, scalar or cuda; auto is no GPU
   uint32_t threads = 0;          // host threads; 0: all. One where something is checked
+  // Of a backend that has some; none: the first that can be used. Launches are dealt over several.
+  std::vector<uint32_t> devices{};
   Checks checks{};
   bool has_profile = false;                      // not with checks; one host thread
   std::optional<host::HierarchyShape> caches{};  // simulated for the profile

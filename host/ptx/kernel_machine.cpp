@@ -10,6 +10,7 @@
 #include "device_sim/core/backend_traits.h"
 #include "device_sim/core/cta.h"
 #include "device_sim/core/ctas.h"
+#include "device_sim/core/devices.h"
 #include "host/ptx/check.h"
 #include "host/ptx/device_launches.h"
 #include "host/ptx/printf.h"
@@ -61,19 +62,28 @@ Reason reason_of(gpusim::Fault fault) {
   }
 }
 
+std::unique_ptr<Backend> make_backend_in(const std::string& name, const DevicePlace& device) {
+  if (device.space) device.space->enter();
+  if (device.number) return make_backend_on(name, std::array{*device.number});
+  return make_backend(name, {.in_place = true, .warps = true});
+}
+
 }  // namespace
 
 KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
                              const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
-                             const EngineOptions& options, LinearSpace* space, const Dim3& block,
-                             const Dim3& cluster, uint32_t shared_bytes, uint64_t ctas,
-                             bool all_resident, const StackBytes& stack, WarpCaches* caches)
+                             const EngineOptions& options, const DevicePlace& device,
+                             const Dim3& block, const Dim3& cluster, uint32_t shared_bytes,
+                             uint64_t ctas, bool all_resident, const StackBytes& stack,
+                             WarpCaches* caches)
     : code_(code),
       origin_(origin),
       files_(files),
       memory_(memory),
       tensor_cores_(tensor_cores_of(options.compute_capability)),
-      backend_(make_backend(options.backend, {.in_place = true, .warps = true})),
+      space_(device.space),
+      backend_(make_backend_in(options.backend, device)),
+      slices_(async_slices_of(*backend_)),
       block_(block),
       cluster_(cluster),
       cluster_ctas_(static_cast<uint32_t>(cluster.count())),
@@ -109,8 +119,8 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
     config.journal_words = MachineProfile::kJournalWords;
     profile_ = std::make_unique<MachineProfile>(code, config.cores, caches);
   }
-  if (auto* const takes = dynamic_cast<TakesLinearSpace*>(backend_.get()); takes && space)
-    takes->use(*space);
+  if (auto* const takes = dynamic_cast<TakesLinearSpace*>(backend_.get()); takes && space_)
+    takes->use(*space_);
   backend_->configure(code.module, config);
   if (local_bytes != 0)
     backend_->set_permissions_all(kLocalWindowBase, uint64_t{1} << config.window_shift,
@@ -123,7 +133,7 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
   set_constant_slots();
 }
 
-KernelMachine::~KernelMachine() = default;
+KernelMachine::~KernelMachine() { enter(); }
 
 uint32_t KernelMachine::places_for(const Dim3& block, const Dim3& cluster, uint64_t ctas,
                                    bool all_resident) const {
@@ -245,7 +255,8 @@ void KernelMachine::start_cta(Grid& grid, uint32_t place, const Dim3& cluster_at
   backend_->start_cta(place, entry_);
 }
 
-void KernelMachine::run(Grid& grid) {
+void KernelMachine::begin(Grid& grid, uint64_t most_clusters) {
+  enter();
   if (needs_reset_ || removals_ != memory_.removals()) {
     backend_->reset(0);
     set_constant_slots();
@@ -257,34 +268,47 @@ void KernelMachine::run(Grid& grid) {
   set_launch_slots(grid);
   if (check_) check_->begin(grid.launch.grid, *grid.findings);
   if (profile_) profile_->begin();
-  uint32_t active = 0;  // clusters
-  for (uint32_t p = 0; p < places_; p += cluster_ctas_) active += start_next(grid, p);
-  uint64_t slice = grid.launch.cooperative || cluster_ctas_ > 1 ? kCooperativeSlice : kSlice;
-  if (check_) slice = std::min(slice, check_->longest_slice());
-  if (profile_) slice = std::min(slice, profile_->longest_slice());
-  while (active != 0 && !grid.stops.load(std::memory_order_relaxed)) {
-    const std::span<const Event> events = backend_->run_slice(slice);
-    if (check_) {
-      check_->after_slice(*backend_);
-      check_->deadlocks(events);
-    }
-    if (profile_) profile_->after_slice(*backend_, cta_at_, shift_);
-    for (const Event& e : events) {
-      if (e.status == CoreStatus::kCtaEnd) {
-        const uint32_t place = e.core >> shift_, cluster = place / cluster_ctas_;
-        note_clock(grid, place);
-        if (check_) check_->end_cta(place);
-        // Others of the cluster may access the memory of one that ended.
-        if (--running_[cluster] == 0) active -= !start_next(grid, cluster * cluster_ctas_);
-      } else {
-        serve(grid, e);
-      }
-    }
-    if (events.empty() && backend_->runnable() == 0) {
-      report_lone_products(grid);
-      break;
+  active_ = 0;
+  const uint64_t places = std::min<uint64_t>(places_, most_clusters * cluster_ctas_);
+  for (uint32_t p = 0; p < places; p += cluster_ctas_) active_ += start_next(grid, p);
+  slice_ = grid.launch.cooperative || cluster_ctas_ > 1 ? kCooperativeSlice : kSlice;
+  if (check_) slice_ = std::min(slice_, check_->longest_slice());
+  if (profile_) slice_ = std::min(slice_, profile_->longest_slice());
+}
+
+void KernelMachine::begin_slice() {
+  if (!slices_) return;
+  enter();
+  slices_->begin_slice(slice_);
+}
+
+void KernelMachine::end_slice(Grid& grid) {
+  enter();
+  const std::span<const Event> events =
+      slices_ ? slices_->end_slice() : backend_->run_slice(slice_);
+  if (check_) {
+    check_->after_slice(*backend_);
+    check_->deadlocks(events);
+  }
+  if (profile_) profile_->after_slice(*backend_, cta_at_, shift_);
+  for (const Event& e : events) {
+    if (e.status == CoreStatus::kCtaEnd) {
+      const uint32_t place = e.core >> shift_, cluster = place / cluster_ctas_;
+      note_clock(grid, place);
+      if (check_) check_->end_cta(place);
+      // Others of the cluster may access the memory of one that ended.
+      if (--running_[cluster] == 0) active_ -= !start_next(grid, cluster * cluster_ctas_);
+    } else {
+      serve(grid, e);
     }
   }
+  if (events.empty() && backend_->runnable() == 0) {
+    report_lone_products(grid);
+    active_ = 0;
+  }
+}
+
+void KernelMachine::end(Grid& grid) {
   if (check_) check_->end();
   if (grid.stops.load(std::memory_order_relaxed)) needs_reset_ = true;
 }

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "device_sim/core/async_slices.h"
 #include "device_sim/core/backend.h"
 #include "device_sim/core/linear_space.h"
 #include "host/ptx/engine.h"
@@ -56,11 +58,17 @@ struct StackBytes {
   uint64_t allocas = 0, frames = 0;
 };
 
+/// Of a machine on a device; no space: it is the host's.
+struct DevicePlace {
+  LinearSpace* space = nullptr;
+  std::optional<uint32_t> number{};  // none: the first that can be used
+};
+
 class KernelMachine {
  public:
   KernelMachine(const KernelCode& code, const std::string& origin,
                 const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
-                const EngineOptions& options, LinearSpace* space, const Dim3& block,
+                const EngineOptions& options, const DevicePlace& device, const Dim3& block,
                 const Dim3& cluster, uint32_t shared_bytes, uint64_t ctas, bool all_resident,
                 const StackBytes& stack, WarpCaches* caches);
   ~KernelMachine();
@@ -72,15 +80,30 @@ class KernelMachine {
            cluster == cluster_ && shared_bytes == shared_bytes_ &&
            places_for(block, cluster, ctas, all_resident) <= places_;
   }
-  /// Runs CTAs of the grid until none is left.
-  void run(Grid& grid);
+  /// Takes up to so many of the grid's clusters.
+  void begin(Grid& grid, uint64_t most_clusters);
+  bool is_busy(const Grid& grid) const {
+    return active_ != 0 && !grid.stops.load(std::memory_order_relaxed);
+  }
+  /// Of a machine that is busy: what runs on a device may do so until end_slice(), which takes the
+  /// grid's next clusters.
+  void begin_slice();
+  void end_slice(Grid& grid);
+  void end(Grid& grid);
   /// Of the last grid, whose blocks were executed so often.
   KernelProfile profile(std::span<const uint64_t> counts) const {
     return profile_->result(counts, origin_, files_);
   }
-  std::vector<uint64_t> block_counts() { return backend_->block_counts(); }
+  std::vector<uint64_t> block_counts() {
+    enter();
+    return backend_->block_counts();
+  }
 
  private:
+  // Makes the machine's device the current one.
+  void enter() const {
+    if (space_) space_->enter();
+  }
   uint32_t places_for(const Dim3& block, const Dim3& cluster, uint64_t ctas,
                       bool all_resident) const;
   void set_constant_slots();
@@ -114,7 +137,9 @@ class KernelMachine {
   const std::map<uint32_t, std::string>& files_;
   ProcessMemory& memory_;
   const TensorCores tensor_cores_;
+  LinearSpace* const space_;
   std::unique_ptr<Backend> backend_;
+  AsyncSlices* const slices_;  // null: they run in end_slice()
   // Of a kernel with notes.
   std::unique_ptr<MachineCheck> check_;
   std::unique_ptr<MachineProfile> profile_;
@@ -128,6 +153,8 @@ class KernelMachine {
   std::vector<uint64_t> cta_at_;   // per place: the linear number of its CTA
   std::vector<uint32_t> running_;  // per cluster of places: CTAs that have not ended
   bool needs_reset_ = false;
+  uint32_t active_ = 0;  // clusters that run
+  uint64_t slice_ = 0;   // instructions
   // Per warp: lanes that wait for the others of theirs, or of their warpgroup.
   std::vector<uint32_t> at_product_, at_group_product_;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "device_sim/base/error.h"
@@ -41,24 +42,52 @@ ProcessMemory::~ProcessMemory() {
   if (told_) munmap(told_, kHighest >> kPageShift);
 }
 
-void ProcessMemory::use(LinearSpace& space) {
+void ProcessMemory::use(std::vector<LinearSpace*> spaces) {
   told_ = reserve_rights();
-  space_ = &space;
-  for (const auto& [address, range] : ranges_) tell_space(address, range.size_bytes);
+  spaces_ = std::move(spaces);
+  for (const auto& [address, range] : ranges_) tell_spaces(address, range.size_bytes);
 }
 
-void ProcessMemory::tell_space(uint64_t address, uint64_t size_bytes) {
-  if (!space_) return;
-  space_->enter();
+// All of them, or none.
+void ProcessMemory::add_to_spaces(uint64_t address, uint64_t size_bytes, uint8_t flags) {
+  size_t done = 0;
+  try {
+    for (; done < spaces_.size(); ++done) {
+      spaces_[done]->enter();
+      spaces_[done]->add(address, size_bytes, flags, false);
+    }
+  } catch (...) {
+    remove_from_spaces(address, size_bytes, done);
+    throw;
+  }
+}
+
+// The first so many. All lose the pages, whatever a device says.
+void ProcessMemory::remove_from_spaces(uint64_t address, uint64_t size_bytes, size_t count) {
+  std::exception_ptr trouble;
+  while (count-- != 0) {
+    try {
+      spaces_[count]->enter();
+      spaces_[count]->remove(address, size_bytes);
+    } catch (...) {
+      trouble = std::current_exception();
+    }
+  }
+  if (trouble) std::rethrow_exception(trouble);
+}
+
+void ProcessMemory::tell_spaces(uint64_t address, uint64_t size_bytes) {
+  if (spaces_.empty()) return;
   const uint64_t end = page_of(address + size_bytes - 1) + 1;
   for (uint64_t p = page_of(address); p < end;) {
     uint64_t last = p;
     while (last < end && rights_[last] == rights_[p] && told_[last] == told_[p]) ++last;
     const uint64_t at = p << kPageShift, bytes = (last - p) << kPageShift;
     if (told_[p] != rights_[p]) {
-      if (told_[p] != 0) space_->remove(at, bytes);
+      const bool was_told = told_[p] != 0;
       std::memset(told_ + p, 0, last - p);
-      if (rights_[p] != 0) space_->add(at, bytes, rights_[p], false);
+      if (was_told) remove_from_spaces(at, bytes, spaces_.size());
+      if (rights_[p] != 0) add_to_spaces(at, bytes, rights_[p]);
       std::memcpy(told_ + p, rights_ + p, last - p);
     }
     p = last;
@@ -87,7 +116,7 @@ void ProcessMemory::add(uint64_t address, uint64_t size_bytes, uint8_t flags, Me
                       has_shadow ? std::make_unique<MemoryShadow>(size_bytes) : nullptr};
   for (uint64_t p = page_of(address); p <= page_of(address + size_bytes - 1); ++p)
     rights_[p] |= flags;
-  tell_space(address, size_bytes);
+  tell_spaces(address, size_bytes);
 }
 
 void ProcessMemory::remove(uint64_t address, const std::string& by) {
@@ -112,7 +141,7 @@ void ProcessMemory::remove(uint64_t address, const std::string& by) {
   for (; it != ranges_.end() && it->first < end; ++it)
     for (uint64_t p = page_of(it->first); p <= page_of(it->first + it->second.size_bytes - 1); ++p)
       if (p >= page_of(begin) && p < page_of(end)) rights_[p] |= it->second.flags;
-  tell_space(address, size_bytes);
+  tell_spaces(address, size_bytes);
   ++removals_;
 }
 

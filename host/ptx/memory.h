@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "device_sim/core/backend.h"
 #include "device_sim/core/linear_space.h"
@@ -61,9 +62,10 @@ class ProcessMemory {
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
-  /// Machines of a device reach it by way of `space`, which learns of pages that come and go.
-  void use(LinearSpace& space);
-  void leave_space() { space_ = nullptr; }
+  /// Machines of devices reach it by way of `spaces`, which learn of pages that come, and in the
+  /// opposite order of those that go.
+  void use(std::vector<LinearSpace*> spaces);
+  void leave_spaces() { spaces_.clear(); }
   /// `flags`: SegmentFlags.
   void add(uint64_t address, uint64_t size_bytes, uint8_t flags, MemoryLabel label,
            bool has_shadow = false);
@@ -95,14 +97,16 @@ class ProcessMemory {
   static std::string name(uint64_t begin, const Range& range);
   const std::pair<const uint64_t, Range>* freed_at(uint64_t address) const;
   void set_rights(uint64_t address, uint64_t size_bytes, uint8_t flags);
-  void tell_space(uint64_t address, uint64_t size_bytes);
+  void tell_spaces(uint64_t address, uint64_t size_bytes);
+  void add_to_spaces(uint64_t address, uint64_t size_bytes, uint8_t flags);
+  void remove_from_spaces(uint64_t address, uint64_t size_bytes, size_t count);
 
   std::map<uint64_t, Range> ranges_;
   std::map<uint64_t, Range> freed_;  // by their addresses; what lies over later ranges is not kept
   uint64_t shadows_ = 0;
   uint8_t* rights_ = nullptr;
-  LinearSpace* space_ = nullptr;
-  uint8_t* told_ = nullptr;  // per page: what space_ knows
+  std::vector<LinearSpace*> spaces_;
+  uint8_t* told_ = nullptr;  // per page: what they know
   uint64_t removals_ = 0;
 };
 

@@ -243,6 +243,8 @@ nlohmann::ordered_json stats_json(const KernelInfo& kernel, const LaunchResult& 
                                 {"threads", result.threads},
                                 {"instructions", result.thread_instructions},
                                 {"opcodes", std::move(opcodes)}}})}};
+  if (result.devices != 0) root["kernels"][0]["gpus"] = result.devices;
+  if (result.why_one_device) root["kernels"][0]["why_one_gpu"] = result.why_one_device;
   for (auto& launched : launched_json(result)) root["kernels"].push_back(std::move(launched));
   if (result.profile) root["kernels"][0]["profile"] = profile_json(*result.profile);
   if (is_checked) {
@@ -316,6 +318,8 @@ int run_kernels(const KernelRunOptions& options) {
                                      [&](const Finding& f) { return explains(f, fault); });
     fmt::print(stderr, "gpusim: {}\n", is_told ? brief_text(fault) : fault.text);
   }
+  if (!options.quiet && result.why_one_device)
+    fmt::print(stderr, "{} had one GPU: {}\n", info(kernel).name, result.why_one_device);
   if (!options.quiet)
     fmt::print(stderr, "{}: {} threads, {} instructions, {:.3f} s, {:.0f} MIPS\n",
                info(kernel).name, all.threads, all.thread_instructions, seconds,

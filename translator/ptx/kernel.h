@@ -48,9 +48,10 @@ struct KernelCode {
   std::string name{};
   std::vector<ParamInfo> params{};
   uint32_t param_bytes = 0, static_shared_bytes = 0, local_bytes = 0, registers = 0;
-  bool has_heap = false;               // calls malloc or free
-  bool has_launches = false;           // calls what device_call.h has
-  bool has_textures = false;           // or surfaces
+  bool has_heap = false;            // calls malloc or free
+  bool has_launches = false;        // calls what device_call.h has
+  bool has_global_atomics = false;  // that may reach global memory; and of 16 bytes:
+  bool has_wide_global_atomics = false;
   bool has_stack = false;              // in local memory, behind local_bytes
   bool has_alloca = false;             // likewise, before that stack
   uint32_t dynamic_shared_offset = 0;  // in the CTA's memory, where what a launch adds begins

@@ -191,6 +191,7 @@ void Parser::registers() {
     const uint64_t count = integer();
     constexpr uint64_t kMost = 1 << 20;
     if (count + function_->registers.size() > kMost) fail("more than 2^20 registers");
+    scopes_.back().numbered.insert(stem);
     for (uint64_t i = 0; i < count; ++i) add(fmt::format("{}{}", stem, i));
     expect('>');
   } while (accept(','));
@@ -349,12 +350,27 @@ Operand Parser::one_operand() {
   return literal();
 }
 
+// Numbers may have zeros before them, as ptxas takes them: %r01 is %r1 of %r<9>.
+std::optional<uint32_t> Parser::Scope::find_register(std::string_view name) const {
+  const auto exact = registers.find(name);
+  if (exact != registers.end()) return exact->second;
+  const size_t digits = name.find_last_not_of("0123456789") + 1;
+  for (size_t zero = digits; zero + 1 < name.size(); ++zero) {
+    if (name[zero] != '0') continue;
+    const auto found = numbered.find(name.substr(0, zero));
+    if (found == numbered.end()) continue;
+    const size_t first = std::min(name.find_first_not_of('0', zero), name.size() - 1);
+    const auto number = registers.find(fmt::format("{}{}", *found, name.substr(first)));
+    if (number != registers.end()) return number->second;
+  }
+  return std::nullopt;
+}
+
 Operand Parser::named(std::string_view text) {
   if (text == "_") return {.kind = Operand::Kind::kSink};
   for (size_t i = scopes_.size(); i-- > 0;) {
-    const auto reg = scopes_[i].registers.find(text);
-    if (reg != scopes_[i].registers.end())
-      return {.kind = Operand::Kind::kRegister, .reg = reg->second};
+    if (const std::optional<uint32_t> reg = scopes_[i].find_register(text))
+      return {.kind = Operand::Kind::kRegister, .reg = *reg};
     const auto variable = scopes_[i].variables.find(text);
     if (variable != scopes_[i].variables.end())
       return {.kind = Operand::Kind::kSymbol, .symbol = variable->second};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ class Parser {
   // Names of a { } of a function's body; inner ones hide outer ones.
   struct Scope {
     std::map<std::string, uint32_t, std::less<>> registers;
+    std::set<std::string, std::less<>> numbered;  // %r of %r<9>
+    std::optional<uint32_t> find_register(std::string_view name) const;
     std::map<std::string, std::string, std::less<>> variables;  // to their unique names
     std::map<std::string, std::string, std::less<>> labels;
   };

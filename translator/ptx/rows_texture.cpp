@@ -1,18 +1,21 @@
-// Textures and surfaces. A fetch is a helper per word of its result (texture_op.h), behind a load
-// from the object's description, which faults where there is no such object. For surfaces a helper
-// says where the element lies; loads, stores and atomics are those of global memory.
+// Textures and surfaces. A fetch is a helper per word of its result (device_sim/uir/textures),
+// behind a load from the object's description, which faults where there is no such object. For
+// surfaces a helper says where the element lies; loads, stores and atomics are those of global
+// memory.
 #include <iterator>
 #include <optional>
 
 #include "device_sim/uir/helpers.h"
+#include "device_sim/uir/textures/operands.h"
 #include "translator/ptx/emitter.h"
 #include "translator/ptx/rows.h"
 #include "translator/ptx/rows_common.h"
 #include "translator/ptx/rows_internal.h"
-#include "translator/ptx/texture_op.h"
 
 namespace gpusim::ptx {
 namespace {
+
+using namespace textures;
 
 using I = const Instruction&;
 

@@ -32,9 +32,12 @@ void collect_symbols(const Operand& o, std::set<std::string>& out) {
   for (const Operand& e : o.elements) collect_symbols(e, out);
 }
 
-bool is_of_textures(const Row* row) {
-  const RowList& rows = texture_rows();
-  return std::any_of(rows.begin(), rows.end(), [&](const Row& r) { return &r == row; });
+// Whether it may change global memory by an atomic operation. What stands in for operations on
+// barriers (prelude.cpp) names no space, and reaches shared memory only.
+bool is_global_atomic(const Instruction& i) {
+  if (i.base != "atom" && i.base != "red" && i.base != "sured") return false;
+  if (i.has("shared") || i.has("shared::cta") || i.has("shared::cluster")) return false;
+  return i.counts || i.opcode != "atom.cas.b64";
 }
 
 // One instruction has one unit of code addresses; what only its guard lets through has another.
@@ -48,7 +51,10 @@ class KernelTranslator {
     out_.name = kernel.name;
     for (const Instruction& i : f_.body) {
       out_.has_launches |= i.row == &kCallDevice;
-      out_.has_textures |= is_of_textures(i.row);
+      if (is_global_atomic(i)) {
+        out_.has_global_atomics = true;
+        out_.has_wide_global_atomics |= i.type().bits == 128;
+      }
       out_.has_heap |= i.row == &kCallDevice
                            ? i.operands[0].value == static_cast<uint64_t>(DeviceCall::kMalloc) ||
                                  i.operands[0].value == static_cast<uint64_t>(DeviceCall::kFree)

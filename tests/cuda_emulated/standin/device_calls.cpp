@@ -203,7 +203,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrReservedSharedMemoryPerBlock:
       *value = static_cast<int>(p.reservedSharedMemPerBlock);
       break;
-    case cudaDevAttrHostNativeAtomicSupported: *value = offers("host-tables"); break;
+    case cudaDevAttrHostNativeAtomicSupported: *value = has_host_atomics(); break;
     case cudaDevAttrPageableMemoryAccess: *value = offers("pageable"); break;
     case cudaDevAttrCanUseHostPointerForRegisteredMem:
     case cudaDevAttrHostRegisterSupported: *value = offers("register"); break;

@@ -83,6 +83,26 @@ int failure(const std::string& kind) {
 
 void forget_reach() { reach_bytes = 0; }
 
+bool has_host_atomics() { return offers("host-tables") || offers("atomics"); }
+bool watches_exchanges = chips().size() > 1 && !has_host_atomics();
+
+void note_exchange(const void* p) {
+  struct Exchange {
+    int device = 0;
+    uint64_t submitted = 0;
+  };
+  static std::map<uintptr_t, Exchange> last;  // by words
+  const auto it = behind(number(p));
+  if (it == registered.end() || it->first > number(p)) return;
+  const Turn& turn = running_turn();
+  Exchange& e = last[number(p) / sizeof(uint64_t)];
+  if (e.submitted != 0 && turn.may_overlap(e.device, e.submitted))
+    report(cudaErrorIllegalAddress,
+           running_lane() + " makes an atomic operation on memory of the host, and device " +
+               std::to_string(e.device) + " another at the same time: they are not one");
+  e = {turn.device, turn.submitted};
+}
+
 void look_up_reach(const void* p, size_t size) {
   // Naming a lane reads debugging information: only where something is wrong.
   const auto who = [] { return in_kernel() ? running_lane() : std::string("an algorithm"); };

@@ -138,6 +138,11 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   return copy("cudaMemcpy", row_of(to, bytes), row_of(from, bytes), kind, true, nullptr);
 }
+cudaError_t cuda_emulated_set_variable(void* variable, const void* from, size_t bytes) {
+  const Lock lock(interface_lock());
+  if (finish(nullptr) == cudaSuccess) std::memcpy(variable, from, bytes);
+  return sticky();
+}
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   return copy("cudaMemcpyAsync", row_of(to, bytes), row_of(from, bytes), kind, false, stream);

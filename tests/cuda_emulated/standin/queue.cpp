@@ -19,6 +19,9 @@ constexpr uint32_t kBeginsOneIn = 4;
 
 std::vector<std::unique_ptr<CudaEmulatedStream>> streams;  // the devices' default streams first
 bool at_work = false;
+uint64_t moments = 0;
+std::vector<uint64_t> waited_for;  // per device
+Turn turn;
 
 void make_default_streams() {
   static const bool made = [] {
@@ -69,6 +72,17 @@ cudaError_t work_until(F done) {
   return sticky();
 }
 
+bool has_nothing_to_do(int device) {
+  return std::all_of(streams.begin(), streams.end(),
+                     [=](const auto& s) { return s->device != device || s->work.empty(); });
+}
+
+void note_wait(int device) {
+  if (chips().empty()) return;
+  waited_for.resize(chips().size());
+  if (has_nothing_to_do(device)) waited_for[static_cast<size_t>(device)] = ++moments;
+}
+
 }  // namespace
 
 std::recursive_mutex& interface_lock() {
@@ -96,27 +110,34 @@ cudaError_t submit(cudaStream_t name, std::function<void()> work) {
   } else if (stream->blocking) {
     work_until([&] { return first.work.empty(); });
   }
-  stream->work.push_back([work = std::move(work)] {
+  waited_for.resize(chips().size());
+  Turn own{stream->device, ++moments, waited_for};
+  stream->work.push_back([work = std::move(work), own = std::move(own)] {
+    turn = own;
     work();
     return true;
   });
-  if (chance().below(kBeginsOneIn) == 0) return finish(name);
+  // The host does not know of it.
+  if (chance().below(kBeginsOneIn) == 0)
+    return work_until([=] { return stream->work.empty(); });
   return sticky();
 }
 
 cudaError_t finish(cudaStream_t stream) {
   const CudaEmulatedStream* const s = stream_of(stream);
   if (!s) return cudaErrorInvalidResourceHandle;
-  return work_until([=] { return s->work.empty(); });
+  const cudaError_t status = work_until([=] { return s->work.empty(); });
+  note_wait(s->device);
+  return status;
 }
 
 cudaError_t finish_all() {
-  return work_until([device = current_device()] {
-    return std::all_of(streams.begin(), streams.end(), [=](const auto& s) {
-      return s->device != device || s->work.empty();
-    });
-  });
+  const int device = current_device();
+  const cudaError_t status = work_until([device] { return has_nothing_to_do(device); });
+  note_wait(device);
+  return status;
 }
+const Turn& running_turn() { return turn; }
 
 void drop_work() {
   for (const auto& s : streams) s->work.clear();

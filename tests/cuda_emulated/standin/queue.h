@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <vector>
 
 #include "emulated/runtime.h"
 
@@ -33,5 +34,19 @@ cudaError_t finish(cudaStream_t stream);
 cudaError_t finish_all();
 // Of all streams of all devices.
 void drop_work();
+
+// The work that runs: whose it is, when it was submitted, and until when the host had waited by
+// then for all of each device, in moments that are counted.
+struct Turn {
+  int device = 0;
+  uint64_t submitted = 0;
+  std::vector<uint64_t> waited_for;
+  // Whether nothing keeps it from running while that runs.
+  bool may_overlap(int other_device, uint64_t other_submitted) const {
+    return device != other_device &&
+           other_submitted > waited_for[static_cast<size_t>(other_device)];
+  }
+};
+const Turn& running_turn();
 
 }  // namespace cuda_emulated

@@ -21,9 +21,10 @@ import tempfile
 from random_kernel import BLOCK, OUT_BYTES, Kernel
 
 BLOCKS = 5
+TIMEOUT, ENDLESS = 300, 60  # seconds; a loop with a mistake in it may have no end
 
 
-def run(gpusim, backend, text, folder, environment):
+def run(gpusim, backend, text, folder, environment, timeout=TIMEOUT):
     """Status, what was said, memory, counts."""
     out, sums, stats = folder / "out", folder / "sums", folder / "stats"
     for path in (out, sums, stats):
@@ -32,7 +33,7 @@ def run(gpusim, backend, text, folder, environment):
         [gpusim, "run", text, "--grid", str(BLOCKS), "--block", str(BLOCK), "--arg",
          f"buffer:{BLOCKS * BLOCK * OUT_BYTES}>{out}", "--arg", f"buffer:32>{sums}", "--backend",
          backend, "--quiet", "--stats", stats], capture_output=True, text=True, check=False,
-        timeout=300, env={**os.environ, **environment})
+        timeout=timeout, env={**os.environ, **environment})
     if done.returncode != 0:
         return done.returncode, done.stderr, None, None
     found = json.loads(stats.read_text())
@@ -65,11 +66,14 @@ def main():
             ("simd", o.gpusim, {"GPUSIM_NATIVE_CODE": "none"})]
     if o.emulated:
         ways.append(("cuda", o.emulated, {}))
-    wrong, judged = [], {"both": 0, "neither": 0, "only here": 0}
+    wrong, judged = [], {"both": 0, "neither": 0, "only here": 0, "endless": 0}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         text = folder / "random.ptx"
         for seed in range(first, first + o.count):
+            if (seed - first) % 100 == 99:
+                print(f"before seed {seed}: {judged}, {len(wrong)} wrong", *wrong, sep="\n",
+                      flush=True)
             kernel = Kernel(seed)
             text.write_text(kernel.text)
             if o.ptxas:
@@ -85,7 +89,16 @@ def main():
                     wrong.append(f"seed {seed}: {backend} {environment} differs from scalar")
             # A mistake in the text may be one of the run, such as an address, or none.
             text.write_text(mutated(kernel.text, random.Random(seed)))
-            status, said, _, _ = run(o.gpusim, "simd", text, folder, {})
+            try:
+                status, said, _, _ = run(o.gpusim, "simd", text, folder, {}, ENDLESS)
+            except subprocess.TimeoutExpired:
+                # The loop is the kernel's unless gpusim does not get as far as its arguments.
+                done = subprocess.run([o.gpusim, "run", text], capture_output=True, text=True,
+                                      check=False, timeout=TIMEOUT)
+                status, said = 0, ""
+                judged["endless"] += 1
+                if "parameters, and there are 0 --arg" not in done.stderr:
+                    wrong.append(f"seed {seed}, with a mistake: hangs: {done.stderr}")
             if status not in (0, 2, 139) or (status != 0 and not said):
                 wrong.append(f"seed {seed}, with a mistake: status {status}: {said}")
             if o.ptxas:

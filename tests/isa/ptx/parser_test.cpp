@@ -35,6 +35,14 @@ std::string error_of(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("numbers of registers may have zeros before them, where a range declares them") {
+  CHECK(trouble_of_body(".reg .b32 %a1<12>, %b5;\nadd.s32 %r01, %r0002, %a1011;\n"
+                        "add.s32 %a100, %a1011, %b5;\n@%p00 st.global.u32 [%rd001], %a10;") == "");
+  for (const char* name : {"%r09", "%b05", "%r0x1", "%0", "%a1012"})
+    CHECK(trouble_of_body(fmt::format(".reg .b32 %a1<12>, %b5;\nmov.b32 %r1, {};", name))
+              .find(" is neither a declared register") != std::string::npos);
+}
+
 TEST_CASE("modifiers may stand in any order") {
   CHECK(trouble_of_body("add.ftz.rn.f32 %f1, %f2, %f3;\nadd.f32.rn %f1, %f2, %f3;\n"
                         "ld.f32.global %f1, [%rd1];\nsetp.s32.lt %p1, %r1, %r2;") == "");

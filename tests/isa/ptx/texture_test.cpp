@@ -3,8 +3,11 @@
 #include "host/ptx/texture.h"
 
 #include <bit>
+#include <cmath>
+#include <random>
 #include <vector>
 
+#include "device_sim/uir/textures/sample.h"
 #include "tests/isa/ptx/launch_text.h"
 
 using namespace gpusim::ptx;
@@ -138,6 +141,24 @@ TEST_CASE("texels and their averages are those of the guide's formulas") {
     t.border[0] = std::bit_cast<uint32_t>(0.5f);
     CHECK(fetch(t, backend, {4.5f / 3, 1.25f})[0] == 0.5f);
   }
+}
+
+// The same text on every device: so no function of a mathematical library.
+TEST_CASE("the logarithm of gradients is one") {
+  using gpusim::textures::log2_of;
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> exponents(-1070, 1020);
+  for (int k = 0; k < 100'000; ++k) {
+    const double x =
+        k % 2 != 0 ? std::exp2(exponents(random)) : 1 + std::exp2(exponents(random) / 30);
+    const double wanted = std::log2(x);
+    CAPTURE(x);
+    REQUIRE(std::fabs(log2_of(x) - wanted) <= 8e-16 * std::max(std::fabs(wanted), 0.25));
+  }
+  for (int e = -1074; e < 1024; ++e) REQUIRE(log2_of(std::ldexp(1, e)) == e);
+  CHECK(log2_of(0) == -HUGE_VAL);
+  CHECK(log2_of(HUGE_VAL) == HUGE_VAL);
+  CHECK(std::isnan(log2_of(std::nan(""))));
 }
 
 TEST_CASE("coordinates are literals, too") {

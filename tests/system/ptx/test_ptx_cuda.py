@@ -5,6 +5,7 @@
 """
 
 import json
+import os
 import pathlib
 import struct
 import subprocess
@@ -51,6 +52,23 @@ class KernelsOnDevice(unittest.TestCase):
         out = self.compare(SAXPY, "--entry", "saxpy", "--grid", "3", "--block", "128", "--arg",
                            "300", "--arg", "2.5", "--arg", f"file:{x}", "--arg", f"file:{x}>OUT")
         self.assertEqual(out[2], struct.unpack("I", struct.pack("f", 7.0))[0])
+
+    def test_several_devices(self):
+        x, out, stats = self.path("x"), self.path("out"), self.path("stats")
+        pathlib.Path(x).write_bytes(struct.pack("300f", *range(300)))
+        found = []
+        for options in (["--backend", "scalar"], ["--devices", "0,1"], ["--devices", "1"]):
+            r = subprocess.run(
+                [GPUSIM, "run", SAXPY, "--entry", "saxpy", "--grid", "3", "--block", "128", "--arg",
+                 "300", "--arg", "2.5", "--arg", f"file:{x}", "--arg", f"file:{x}>{out}", "--stats",
+                 stats, "--quiet", *options], capture_output=True, text=True, check=False,
+                timeout=100, env={**os.environ, "GPUSIM_EMULATED_CHIP": "sm_90,sm_90"})
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            kernel = json.loads(pathlib.Path(stats).read_text(encoding="ascii"))["kernels"][0]
+            self.assertEqual(kernel.pop("gpus", 0), 2 if options[-1] == "0,1" else 0)
+            found.append((pathlib.Path(out).read_bytes(), kernel))
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(found[0], found[2])
 
     def test_stacks(self):
         arguments = (STACKS, "--grid", "3", "--block", "40", "--arg", "buffer:480>OUT", "--arg")

@@ -15,6 +15,7 @@ template <class T, class F>
 __forceinline__ T exchanged(T* p, F next) {
   atomic_point();
   reach(p, sizeof(T));
+  if (watches_exchanges) note_exchange(p);
   if (delays_stores) settle(p, sizeof(T));
   const T old = *const_cast<volatile T*>(p);
   *const_cast<volatile T*>(p) = next(old);

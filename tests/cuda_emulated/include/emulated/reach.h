@@ -16,4 +16,10 @@ __attribute__((always_inline)) inline void reach(const void* p, size_t size) {
   if (offset >= reach_bytes || size > reach_bytes - offset) look_up_reach(p, size);
 }
 
+// Atomic operations on the host's memory that several devices make at the same time: where the
+// driver does not say that they are one for all (cudaDevAttrHostNativeAtomicSupported), they are
+// reported.
+extern bool watches_exchanges;
+void note_exchange(const void* p);
+
 }  // namespace cuda_emulated

@@ -109,6 +109,13 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind kind,
                               cudaStream_t stream = nullptr);
+// A variable of kernels, which here is one for all devices.
+cudaError_t cuda_emulated_set_variable(void* variable, const void* from, size_t bytes);
+template <class T>
+cudaError_t cudaMemcpyToSymbol(T& variable, const void* from, size_t bytes) {
+  return bytes > sizeof(T) ? cudaErrorInvalidValue
+                           : cuda_emulated_set_variable(&variable, from, bytes);
+}
 cudaError_t cudaMemset(void* p, int value, size_t bytes);
 cudaError_t cudaMemsetAsync(void* p, int value, size_t bytes, cudaStream_t stream = nullptr);
 cudaError_t cudaMemset2D(void* p, size_t pitch, int value, size_t width, size_t height);

@@ -1,12 +1,11 @@
-// Textures and surfaces, between the translator and the host: the operands of the helpers in
-// device_sim/uir/helpers_texture.h.
+// The operands of the helpers for textures and surfaces (uir/helpers_texture.h).
 //
 // Coordinates and levels are the low 32 bits of registers. xy holds x below y, z_and_level z below
 // the level; of handles the low 48 bits count, a layer stands above them.
 #pragma once
 #include <cstdint>
 
-namespace gpusim::ptx {
+namespace gpusim::textures {
 
 enum class Geometry : uint8_t { k1d, k2d, k3d, k1dLayers, k2dLayers, kCube, kCubeLayers };
 
@@ -30,12 +29,12 @@ inline constexpr int kLayerShift = 48;
 inline constexpr uint64_t kHandleMask = (uint64_t{1} << kLayerShift) - 1;
 inline constexpr uint64_t kMostLayer = 0xffff;
 
-/// One word of what tex or tld4 gives.
+/// One word of what a fetch or a gathering gives.
 struct TextureOp {
   Geometry geometry = Geometry::k1d;
   bool is_integer = false;  // coordinates
   bool has_level = false;   // else the first one
-  bool gathers = false;     // tld4: `component` of the footprint's texel number `texel`
+  bool gathers = false;     // `component` of the footprint's texel number `texel`
   uint8_t component = 0, texel = 0;
 
   constexpr uint64_t pack() const {
@@ -73,11 +72,11 @@ struct SurfaceOp {
   }
 };
 
-/// What texture_object asks for: for istypep (0 or 1 comes back) in the upper half.
+/// What texture_object asks for: added to it, kAsks: whether it is one, 0 or 1.
 enum class ObjectKind : uint8_t { kTexture, kSurface };
 inline constexpr uint64_t kAsks = 2;  // added to the kind: is it one?
 
-/// txq and suq.
+/// What texture_query asks for.
 enum class TextureQuery : uint8_t {
   kWidth,
   kHeight,
@@ -91,4 +90,4 @@ enum class TextureQuery : uint8_t {
   kMemoryLayout,
 };
 
-}  // namespace gpusim::ptx
+}  // namespace gpusim::textures
