@@ -405,6 +405,13 @@ TEST_CASE("streams of all cores get the memory's bandwidth") {
   CHECK(r.totals.memory.memory_reads == 4 * kLines);
   CHECK(bytes / cycles_of(r.totals.time) == doctest::Approx(16).epsilon(0.02));
   CHECK(cycles_of(r.totals.channels[0]) == bytes / 16);
+  double channels = 0;
+  for (const Sample& sample : r.samples) {
+    CHECK(sample.channels <= 1);
+    CHECK(sample.busiest_link <= 1);
+    channels += sample.channels * cycles_of(sample.end - sample.begin);
+  }
+  CHECK(channels == doctest::Approx(bytes / 16).epsilon(0.02));
 }
 
 TEST_CASE("a line that another core wrote comes from there") {
