@@ -230,7 +230,9 @@ bool ChipModel::let_one_go() {
     if (c.why != kRuns && (best == ~uint32_t{0} || c.clock < cores_[best]->clock)) best = core;
   }
   if (best == ~uint32_t{0}) return false;
-  ++unexplained_waits_;
+  // Else the program ended while it waited.
+  const CoreModel& model = cores_[best]->model;
+  if (model.has_request() || (model.backlog() != 0 && !model.only_looks())) ++unexplained_waits_;
   for (auto& [line, list] : watchers_) std::erase(list, best);
   for (auto& [key, state] : keys_) std::erase(state.waiting, best);
   objects_.withdraw(best);
