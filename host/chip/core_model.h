@@ -180,6 +180,8 @@ class CoreModel : private CallOfLock {
   // It waits for a word to change, and all that it did since, also what may not be used yet, was to
   // look at it in vain.
   bool only_looks() const;
+  // What is left of its words is no more than a look, and its end.
+  bool is_at_end() const;
 
   // It came to a function that takes a lock, and not to its end. If it sleeps there, in the run, it
   // is not known when it would go on in simulated time. Waits for a semaphore that end at some time
