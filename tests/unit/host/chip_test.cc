@@ -636,6 +636,19 @@ TEST_CASE("locks of programs' own code exclude each other in simulated time") {
   CHECK(cycles_of(r.waited[0] + r.waited[1]) == cycles_of(r.clocks[0] + r.clocks[1]) - 2 * 3 * 102);
 }
 
+TEST_CASE("a wait that the program's end ends is not unexplained, one before work is") {
+  for (const uint32_t after : {0u, 10u, 1000u}) {
+    INFO(after);
+    LockStream s(2);
+    const auto wait = static_cast<uint32_t>(s.module.blocks.size());
+    s.add({{0, SiteKind::kLoad, 4, 0}, {0, SiteKind::kYield, 0, 0}});
+    s.work(0, 500);
+    s.enter(1, wait, 0x9000);  // nobody ever writes there
+    if (after != 0) s.work(1, after);
+    CHECK(s.run().unexplained_waits == (after > 64 ? 1 : 0));
+  }
+}
+
 TEST_CASE("attempts to take a lock that fail take no time once it is known for one") {
   constexpr uint64_t kLock = 0x1000;
   std::vector<Ticks> ends;
