@@ -323,6 +323,7 @@ class CudaBackend final : public DeviceMachine, public Sleepers, private Meeting
   DeviceArray<unsigned long long> block_counts_, core_classes_;  // core_classes_: [class][core]
   DeviceArray<unsigned long long> sums_;
   DeviceArray<Stop> stops_;
+  DeviceArray<uint8_t> waits_;  // of find_sleepers()
   DeviceArray<StateWrite> sent_states_;
   DeviceArray<uint8_t> scratch_;
   std::vector<uint64_t> earlier_counts_;  // block counts from before the module changed
@@ -728,9 +729,9 @@ std::span<const Event> CudaBackend::end_slice() {
 }
 
 void CudaBackend::find_sleepers(std::span<uint8_t> out) {
-  DeviceArray<uint8_t> wait(config_.cores, "cores that wait");
-  for_each(config_.cores, LooksInVain{states_.data(), memory_.view(), wait.data()});
-  wait.download(out);
+  waits_.reserve(config_.cores, "cores that wait");
+  for_each(config_.cores, LooksInVain{states_.data(), memory_.view(), waits_.data()});
+  waits_.download(out);
   for (uint32_t core = 0; core < config_.cores; ++core)
     out[core] = out[core] != 0 || !is_runnable_[core];
 }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "host/chip/chip_model.h"
-#include "host/chip/line_set.h"
 
 namespace gpusim::host::chip {
 
@@ -69,7 +68,6 @@ struct ChipModel::Core {
   std::vector<Taken> taken;  // locks of code that the model does not know
   std::unordered_map<uint64_t, uint64_t>
       seen;  // of watched lines: version that ended the last wait
-  LineSet had;
 };
 
 }  // namespace gpusim::host::chip

@@ -359,6 +359,13 @@ void ChipModel::go_on(uint32_t core) {
   }
   if (std::exchange(c.is_queued, true)) return;
   queue_.put(core, time_of(c));
+  if (c.model.has_request()) {
+    const Request& r = c.model.requests[c.model.next];
+    if (is_access(r.kind)) {
+      memory_.prefetch(r.line, r.ask);
+      lost_.prefetch(r.line);
+    }
+  }
 }
 
 // In the order of issue, up to the window's end.
@@ -440,6 +447,8 @@ void ChipModel::drain(Core& c) {
 void ChipModel::serve(uint32_t core) {
   Core& c = *cores_[core];
   const Request r = c.model.requests[c.model.next++];
+  // It is looked at when this one is done, the one behind it when that is.
+  __builtin_prefetch(c.model.requests.data() + c.model.next + 1);
   if (region_ends_ && r.kind != Kind::kEnd) end_region();
   serving_ = &r;
   serving_core_ = core;
@@ -553,31 +562,34 @@ void ChipModel::serve_access(Core& c, uint32_t core, const Request& r) {
 void ChipModel::lost(uint32_t core, uint64_t line, bool stays_shared) {
   cores_[core]->model.lose(line, stays_shared);
   if (stays_shared || serving_ == nullptr) return;
-  lost_[line].push_back({core, serving_->words, serving_->unit});
+  Lost& list = lost_[line];
+  list.cores.push_back(core);
+  list.changes.push_back({serving_->words, serving_->unit});
 }
 
 void ChipModel::note_written(uint32_t core, const Request& r) {
-  std::vector<Lost>* const list = lost_.find(r.line);
+  Lost* const list = lost_.find(r.line);
   if (!list) return;
-  for (Lost& l : *list)
-    if (l.core != core) {
-      l.written |= r.words;
-      l.writer_unit = r.unit;
+  for (size_t i = 0; i < list->cores.size(); ++i)
+    if (list->cores[i] != core) {
+      list->changes[i].written |= r.words;
+      list->changes[i].writer_unit = r.unit;
     }
 }
 
 void ChipModel::classify(uint32_t core, const Request& r) {
-  const bool is_new = cores_[core]->had.insert(r.line);
-  Miss miss = is_new ? Miss::kCold : Miss::kCapacity;
-  if (std::vector<Lost>* const list = lost_.find(r.line)) {
-    const auto mine =
-        std::find_if(list->begin(), list->end(), [&](const Lost& l) { return l.core == core; });
-    if (mine != list->end()) {
-      const bool is_true = (mine->written & r.words) != 0;
+  Miss miss = r.is_new ? Miss::kCold : Miss::kCapacity;
+  if (Lost* const list = lost_.find(r.line)) {
+    const uint32_t* const first = list->cores.data();
+    const uint32_t* const mine = find_core(first, first + list->cores.size(), core);
+    if (const auto at = mine - first; mine != first + list->cores.size()) {
+      const auto change = list->changes.begin() + at;
+      const bool is_true = (change->written & r.words) != 0;
       miss = is_true ? Miss::kSharing : Miss::kFalseSharing;
-      ++(is_true ? now_.true_sharing : now_.false_sharing)[{mine->writer_unit, r.unit}];
-      list->erase(mine);
-      if (list->empty()) lost_.erase(list);
+      ++(is_true ? now_.true_sharing : now_.false_sharing)[{change->writer_unit, r.unit}];
+      list->cores.erase(list->cores.begin() + at);
+      list->changes.erase(change);
+      if (list->cores.empty()) lost_.erase(list);
     }
   }
   ++now_.misses[static_cast<size_t>(miss)];

@@ -127,10 +127,14 @@ class ChipModel final : public JournalReader, private SyncObjects::Cores {
       return last.core != ~uint32_t{0} && last.slice >= slice;
     }
   };
+  // Cores that lost a line, and what others wrote to it since, and last where.
   struct Lost {
-    uint32_t core;
-    uint64_t written;
-    uint32_t writer_unit;
+    struct Change {
+      uint64_t written;
+      uint32_t writer_unit;
+    };
+    std::vector<uint32_t> cores;
+    std::vector<Change> changes;
   };
 
   static void prefetch(const Core& c);
@@ -214,7 +218,7 @@ class ChipModel final : public JournalReader, private SyncObjects::Cores {
   std::map<uint64_t, Signals> signals_;
   std::map<uint64_t, std::vector<uint32_t>> awaiting_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> watchers_;
-  LineMap<std::vector<Lost>> lost_;
+  LineMap<Lost> lost_;
   uint64_t next_key_ = uint64_t{1} << 63;
   uint32_t slice_ = 0;  // of the words that come next
   const Request* serving_ = nullptr;

@@ -230,7 +230,10 @@ bool ChipModel::let_one_go() {
     if (c.why != kRuns && (best == ~uint32_t{0} || c.clock < cores_[best]->clock)) best = core;
   }
   if (best == ~uint32_t{0}) return false;
-  ++unexplained_waits_;
+  const CoreModel& model = cores_[best]->model;
+  const bool program_ended = !is_forced_ && cores_[best]->why == kWord && !model.has_request() &&
+                             (model.only_looks() || model.is_at_end());
+  unexplained_waits_ += !program_ended;
   for (auto& [line, list] : watchers_) std::erase(list, best);
   for (auto& [key, state] : keys_) std::erase(state.waiting, best);
   objects_.withdraw(best);

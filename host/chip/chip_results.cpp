@@ -71,7 +71,8 @@ Totals ChipModel::totals_at(Ticks time) {
   for (const auto& thread : executions_) program_.add_executions(thread, t.executions, t.at);
   t.memory = memory_.counts();
   const Network& network = memory_.network();
-  for (uint32_t l = 0; l < network.link_count(); ++l) t.links.push_back(network.used(l));
+  const std::vector<Ticks> used = network.used();
+  for (uint32_t l = 0; l < network.link_count(); ++l) t.links.push_back(used[network.place_of(l)]);
   for (uint32_t s = 0; s < shape_.shared.slices; ++s) t.slices.push_back(memory_.slice_used(s));
   for (uint32_t c = 0; c < shape_.memory.channels; ++c)
     t.channels.push_back(memory_.channel_used(c));
@@ -167,29 +168,36 @@ void ChipModel::sample(Ticks end, bool is_last) {
   if (shape_.is_ideal || end < sampled_until_ + (is_last ? 1 : sample_length_)) return;
   Sample s{.begin = sampled_until_, .end = end};
   const Network& network = memory_.network();
-  const auto length = static_cast<double>(end - sampled_until_);
+  const Ticks duration = end - sampled_until_;
+  const auto length = static_cast<double>(duration);
+  // What was taken until the end of the sample. A place is taken as soon as a request comes, which
+  // may be for a later time: what does not fit in is of the next sample.
+  const auto taken = [&](Ticks used, Ticks& before) {
+    const Ticks here = std::min(used - before, duration);
+    before += here;
+    return here;
+  };
   Ticks sum = 0, most = 0;
   sampled_.links.resize(network.link_count());
+  const std::vector<Ticks> links = network.used();
   for (uint32_t place = 0; place < network.link_count(); ++place) {
-    const Ticks used = network.used_at(place);
-    sum += used - sampled_.links[place];
-    most = std::max(most, used - sampled_.links[place]);
-    sampled_.links[place] = used;
+    const Ticks here = taken(links[place], sampled_.links[place]);
+    sum += here;
+    most = std::max(most, here);
   }
   s.busiest_link = static_cast<double>(most) / length;
   s.mean_link = static_cast<double>(sum) / length / network.link_count();
   sampled_.channels.resize(shape_.memory.channels);
   for (uint32_t c = 0; c < shape_.memory.channels; ++c) {
-    const auto used = static_cast<double>(memory_.channel_used(c) - sampled_.channels[c]) / length;
+    const double used =
+        static_cast<double>(taken(memory_.channel_used(c), sampled_.channels[c])) / length;
     s.channels += used / shape_.memory.channels;
     if (shape_.memory.channels <= kMostChannels) s.each_channel.push_back(used);
-    sampled_.channels[c] = memory_.channel_used(c);
   }
   sampled_.slices.resize(shape_.shared.slices);
   for (uint32_t i = 0; i < shape_.shared.slices; ++i) {
-    s.slices += static_cast<double>(memory_.slice_used(i) - sampled_.slices[i]) / length /
+    s.slices += static_cast<double>(taken(memory_.slice_used(i), sampled_.slices[i])) / length /
                 shape_.shared.slices;
-    sampled_.slices[i] = memory_.slice_used(i);
   }
   uint64_t instructions = 0;
   for (const auto& c : cores_) instructions += c->model.counts.instructions;

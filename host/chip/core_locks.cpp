@@ -115,6 +115,8 @@ void CoreModel::look_again(const Look& first) {
   const uint64_t skipped = counts.skipped + counts.instructions - first.counts.instructions;
   counts = first.counts;
   counts.skipped = skipped;
+  for (size_t i = std::max(first.requests, next); i < requests.size(); ++i)
+    if (requests[i].is_new) had_.take_out(requests[i].line);
   requests.resize(first.requests);
   since_ = first.since;
   stalls_ = first.stalls;

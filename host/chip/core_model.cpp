@@ -103,6 +103,8 @@ void CoreModel::apply_losses() {
 
 void CoreModel::emit(Kind kind, Ask ask, uint64_t line, uint64_t words, uint32_t order,
                      uint32_t unit, bool first, Ticks least) {
+  const bool is_fill = (ask == Ask::kRead || ask == Ask::kOwn) &&
+                       (kind == Kind::kLoad || kind == Kind::kStore || kind == Kind::kAtomic);
   requests.push_back({.line = line,
                       .words = words,
                       .gap = since_,
@@ -113,7 +115,8 @@ void CoreModel::emit(Kind kind, Ask ask, uint64_t line, uint64_t words, uint32_t
                       .number = kind == Kind::kLoad ? ++loads_ : 0,
                       .kind = kind,
                       .ask = ask,
-                      .counts = first});
+                      .counts = first,
+                      .is_new = is_fill && had_.insert(line)});
   estimate_ += since_ + least;
   since_ = since_l2_ = 0;
   stalls_ = {};

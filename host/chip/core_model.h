@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device_sim/core/backend.h"
+#include "host/chip/line_set.h"
 #include "host/chip/memory_system.h"
 #include "host/chip/private_cache.h"
 #include "host/chip/program_model.h"
@@ -65,11 +66,16 @@ inline constexpr uint8_t kKindTraits[] = {
 #undef GPUSIM_KIND
 };
 constexpr bool may_block(Kind k) { return (kKindTraits[static_cast<size_t>(k)] & kMayBlock) != 0; }
+constexpr bool is_access(Kind k) {
+  return k == Kind::kLoad || k == Kind::kStore || k == Kind::kAtomic || k == Kind::kFetch ||
+         k == Kind::kPut;
+}
 constexpr bool is_of_object(Kind k) {
   return (kKindTraits[static_cast<size_t>(k)] & kOfObject) != 0;
 }
 
-struct Request {
+// A line of the host's cache: thousands of cores' requests are looked at in turn.
+struct alignas(64) Request {
   uint64_t line = 0;
   uint64_t words = 0;  // mask of the 8-byte words of the line
   Ticks gap = 0;       // since the request before
@@ -81,7 +87,9 @@ struct Request {
   Kind kind = Kind::kTail;
   Ask ask = Ask::kRead;
   bool counts = false;  // the first line of an access
+  bool is_new = false;  // a line that the core never had
 };
+static_assert(sizeof(Request) == 64);
 
 // One word of order between cores: what the releasing core did so far comes before what the
 // acquiring one does next. Or the end of a wait in the kernel, at its time limit, which orders
@@ -172,6 +180,8 @@ class CoreModel : private CallOfLock {
   // It waits for a word to change, and all that it did since, also what may not be used yet, was to
   // look at it in vain.
   bool only_looks() const;
+  // What is left of its words is no more than a look, and its end.
+  bool is_at_end() const;
 
   // It came to a function that takes a lock, and not to its end. If it sleeps there, in the run, it
   // is not known when it would go on in simulated time. Waits for a semaphore that end at some time
@@ -350,6 +360,7 @@ class CoreModel : private CallOfLock {
   bool is_coherent_, writes_back_, shares_, is_private_, has_clocks_;
   bool has_schedules_, counts_loads_;  // with latencies; and with several loads under way
   StateCache l1_, l2_, fetch_;
+  LineSet had_;  // lines that it ever asked for
   uint64_t last_fetch_ = ~uint64_t{0};
 
   std::vector<uint64_t> words_;

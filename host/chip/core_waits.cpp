@@ -63,6 +63,16 @@ bool CoreModel::only_looks() const {
   return is_waiting;
 }
 
+bool CoreModel::is_at_end() const {
+  uint64_t instructions = 0, expected = expected_;
+  for (size_t at = at_; at < words_.size(); ++at) {
+    const Step step = step_at(at, expected);
+    if (step.is_order && !orders_[static_cast<uint32_t>(words_[at])].stays) return false;
+    if (!step.is_order) instructions += step.instructions();
+  }
+  return instructions <= kMostOfLook;
+}
+
 // Behind a release: if the core acquires the same with only looks between, all that is the barrier.
 CoreModel::Scan CoreModel::scan_barrier() {
   for (; scan_at_ < usable_; ++scan_at_) {

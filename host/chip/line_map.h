@@ -22,6 +22,9 @@ class LineMap {
       if (slots_[i].key == kNone) return nullptr;
     }
   }
+  void prefetch(uint64_t key) const {
+    if (count_ != 0) __builtin_prefetch(&slots_[home(key)], 1);
+  }
   Value& operator[](uint64_t key) {
     if (4 * (count_ + 1) > 3 * slots_.size()) grow();
     for (size_t i = home(key);; i = (i + 1) & mask_) {

@@ -17,6 +17,8 @@ class LineSet {
     lines |= bit;
     return is_new;
   }
+  // One that is in.
+  void take_out(uint64_t line) { pages_[line / kLines] &= ~(uint64_t{1} << (line % kLines)); }
 
  private:
   static constexpr uint64_t kLines = 64;

@@ -265,6 +265,12 @@ void MemorySystem::at_slice(Walk& w, uint32_t slice) {
   if (is_coherent && w.wants_data() && comes_from_owner) w.what = Ask::kUpgrade;  // it has the data
 }
 
+void MemorySystem::prefetch(uint64_t line, Ask what) const {
+  if (shape_.shared.coherence == Coherence::kMesi && what != Ask::kFetch) directory_.prefetch(line);
+  if (!slices_.empty() && what != Ask::kPut && what != Ask::kUpgrade)
+    slices_[slice_of(line)].prefetch(line);
+}
+
 Answer MemorySystem::ask(uint32_t core, Ask what, uint64_t line, uint32_t bytes, Ticks at) {
   Walk w{core, tile_of(core), what, line, bytes, at};
   const bool is_put = what == Ask::kPut || what == Ask::kPutDirty;

@@ -62,6 +62,9 @@ class MemorySystem {
   // `bytes`: of kWriteThrough and kFar.
   Answer ask(uint32_t core, Ask what, uint64_t line, uint32_t bytes, Ticks at);
 
+  // What a request of that line will look at is fetched from the host's memory.
+  void prefetch(uint64_t line, Ask what) const;
+
   // No request will ever be issued before.
   void advance(Ticks now) { now_ = std::max(now_, now); }
 

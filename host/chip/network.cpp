@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace gpusim::host::chip {
 namespace {
@@ -48,8 +49,96 @@ Network::Network(const NetworkShape& shape)
       }
       break;
   }
-  links_ = decltype(links_)(count);
+  link_count_ = static_cast<uint32_t>(count);
+  begin_rows();
+  links_ = decltype(links_)(count - first_calendar_);
 }
+
+// --- Rows
+
+void Network::begin_rows() {
+  const Ticks hop = router_ + link_;
+  if (!is_grid() || (router_ | link_ | flit_) % kCycle != 0 ||
+      hop > LinkRows::kMostHopCycles * kCycle)
+    return;
+  first_calendar_ = kEject * tiles_;
+  const auto parts = [](uint32_t size) { return (size + LinkRows::kLinks - 1) / LinkRows::kLinks; };
+  parts_of_row_ = parts(width_);
+  parts_of_column_ = parts(height_);
+  rows_ = std::make_unique<LinkRows>(2 * (height_ * parts_of_row_ + width_ * parts_of_column_),
+                                     static_cast<uint32_t>(hop / kCycle));
+}
+
+// A message comes between two cycles: from now on each link has a calendar.
+void Network::leave_rows(Ticks now) {
+  used_before_ = used();
+  used_before_.resize(first_calendar_);
+  std::vector<uint32_t> places(size_t{LinkRows::kLinks} * rows_->count());
+  for (uint32_t place = 0; place < first_calendar_; ++place) {
+    const InRow at = in_row(place);
+    places[at.row * LinkRows::kLinks + at.index] = place;
+  }
+  decltype(links_) all(link_count_);
+  std::ranges::move(links_, all.begin() + first_calendar_);
+  links_ = std::move(all);
+  const std::unique_ptr<LinkRows> rows = std::move(rows_);
+  first_calendar_ = 0;
+  rows->take_out(now / kCycle, [&](uint32_t row, uint32_t link, uint64_t begin, uint64_t end) {
+    const uint32_t place = places[row * LinkRows::kLinks + link];
+    links_[place].take(begin * kCycle, (end - begin) * kCycle, now);
+    used_before_[place] -= (end - begin) * kCycle;  // it is counted there
+  });
+}
+
+Network::InRow Network::in_row(uint32_t place) const {
+  const uint32_t direction = place / tiles_, rest = place % tiles_;
+  const bool is_column = direction == kSouth || direction == kNorth;
+  const bool is_ahead = direction == kEast || direction == kSouth;
+  const uint32_t size = is_column ? height_ : width_, at = rest % size;
+  const uint32_t index = is_ahead ? at : size - 1 - at;
+  return {row_of(is_column, is_ahead, rest / size) + index / LinkRows::kLinks,
+          index % LinkRows::kLinks};
+}
+
+std::vector<Ticks> Network::used() const {
+  std::vector<Ticks> all(link_count_);
+  for (size_t i = 0; i < links_.size(); ++i) all[first_calendar_ + i] = links_[i].used();
+  for (size_t i = 0; i < used_before_.size(); ++i) all[i] += used_before_[i];
+  std::array<uint64_t, LinkRows::kLinks> of_row{};
+  uint32_t row = ~uint32_t{0};
+  for (uint32_t place = 0; place < first_calendar_; ++place) {
+    const InRow at = in_row(place);
+    if (at.row != std::exchange(row, at.row)) of_row = rows_->used(at.row);
+    all[place] = of_row[at.index] * kCycle;
+  }
+  return all;
+}
+
+// The links of a row or a column. Calls begins(i, count, at) for those from the i-th of the leg on
+// that are taken without a wait between them.
+template <class Begins>
+void Network::take_leg(const Leg& leg, Delivery& d, uint32_t flits, Ticks now, Begins begins) {
+  const auto cycles = static_cast<uint32_t>(flits * flit_ / kCycle);
+  const Ticks hop = router_ + link_;
+  uint32_t index = leg.index;
+  for (uint32_t i = 0; i < leg.length;) {
+    if (i == leg.until_end) index = 0;
+    const uint32_t row = leg.row + index / LinkRows::kLinks, first = index % LinkRows::kLinks;
+    const uint32_t end = i < leg.until_end ? std::min(leg.length, leg.until_end) : leg.length;
+    const uint32_t count = std::min(end - i, LinkRows::kLinks - first);
+    const Ticks asked = d.arrival + router_;
+    const Ticks last = kCycle * rows_->take(row, first, count, asked / kCycle, cycles, now / kCycle,
+                                            [&](uint32_t link, uint32_t links, uint64_t at) {
+                                              begins(i + link - first, links, at * kCycle);
+                                            });
+    d.queued += last - asked - (count - 1) * hop;
+    d.arrival = last + link_;
+    i += count;
+    index += count;
+  }
+}
+
+// --- Ways
 
 uint32_t Network::place_of(uint32_t link) const {
   if (!is_grid()) return link;
@@ -66,27 +155,30 @@ uint32_t Network::link_at(uint32_t place) const {
 }
 
 // Around a ring or torus the shorter way; ahead if both are equal.
-Network::Leg Network::leg(uint32_t ahead, uint32_t back, uint32_t base, uint32_t at, uint32_t to,
-                          uint32_t size) const {
+Network::Leg Network::leg(bool is_column, uint32_t line, uint32_t at, uint32_t to) const {
   Leg leg;
   if (at == to) return leg;
+  const uint32_t size = is_column ? height_ : width_;
   const uint32_t way = to > at ? to - at : to + size - at;  // ahead, with the way around
   const bool wraps = shape_.topology != Topology::kMesh;
   const bool is_ahead = wraps ? 2 * way <= size : to > at;
   leg.length = is_ahead ? way : size - way;
   leg.step = is_ahead ? 1 : -1;
-  leg.until_end = is_ahead ? size - at : at + 1;
-  const uint32_t first = (is_ahead ? ahead : back) * tiles_ + base;
+  leg.index = is_ahead ? at : size - 1 - at;
+  leg.until_end = size - leg.index;
+  const uint32_t direction = (is_column ? kSouth : kEast) + (is_ahead ? 0 : 1);
+  const uint32_t first = direction * tiles_ + line * size;
   leg.first = first + at;
   leg.other_end = is_ahead ? first : first + size - 1;
+  leg.row = row_of(is_column, is_ahead, line);
   return leg;
 }
 Network::Leg Network::leg_of_x(uint32_t from, uint32_t to) const {
-  return leg(kEast, kWest, y_of_[from] * width_, x_of_[from], x_of_[to], width_);
+  return leg(false, y_of_[from], x_of_[from], x_of_[to]);
 }
 // At the end of the leg along X.
 Network::Leg Network::leg_of_y(uint32_t from, uint32_t to) const {
-  return leg(kSouth, kNorth, x_of_[to] * height_, y_of_[from], y_of_[to], height_);
+  return leg(true, x_of_[to], y_of_[from], y_of_[to]);
 }
 
 // X first, then Y.
@@ -112,15 +204,20 @@ Delivery Network::send_on_grid(uint32_t from, uint32_t to, uint32_t flits, Ticks
     d.queued += begin - asked;
     d.arrival = begin + link_;
   };
+  if (rows_ && at % kCycle != 0) leave_rows(now);
   for (const Leg& leg : {leg_of_x(from, to), leg_of_y(from, to)}) {
     hops += leg.length;
+    if (rows_) {
+      take_leg(leg, d, flits, now, [](uint32_t, uint32_t, Ticks) {});
+      continue;
+    }
     Calendar* link = links_.data() + leg.first;
     const uint32_t straight = std::min(leg.length, leg.until_end);
     for (uint32_t i = 0; i < straight; ++i, link += leg.step) take(*link);
     link = links_.data() + leg.other_end;
     for (uint32_t i = straight; i < leg.length; ++i, link += leg.step) take(*link);
   }
-  take(links_[kEject * tiles_ + to]);
+  take(calendar_of(kEject * tiles_ + to));
   d.arrival += length - flit_ - link_;  // the way into the tile is no link
   flit_hops_ += uint64_t{flits} * hops;
   queued_ += d.queued;
@@ -287,7 +384,7 @@ void Network::grow_on_grid(uint32_t from, Tree& tree) const {
 }
 
 void Network::grow_elsewhere(uint32_t from, Tree& tree) {
-  std::vector<uint32_t> branch_of(links_.size(), Tree::kRoot);
+  std::vector<uint32_t> branch_of(link_count_, Tree::kRoot);
   for (uint32_t to = 0; to < tiles_; ++to) {
     route(from, to, scratch_);
     uint32_t parent = Tree::kRoot;
@@ -303,14 +400,48 @@ void Network::grow_elsewhere(uint32_t from, Tree& tree) {
   }
 }
 
+// Along the row of `from`, from there along all columns, and into the tiles.
+void Network::broadcast_on_rows(uint32_t from, uint32_t flits, Ticks at, Ticks now,
+                                std::vector<Ticks>& arrivals) {
+  arrivals.assign(tiles_, at);  // first of the head, at each tile's router
+  const auto go = [&](bool is_column, uint32_t line, uint32_t begin, uint32_t to) {
+    const uint32_t stride = is_column ? width_ : 1, size = is_column ? height_ : width_;
+    const uint32_t base = is_column ? line : line * width_;
+    const Leg way = leg(is_column, line, begin, to);
+    Delivery d{arrivals[base + begin * stride], 0};
+    take_leg(way, d, flits, now, [&](uint32_t first, uint32_t count, Ticks begins) {
+      for (uint32_t i = first; i < first + count; ++i, begins += router_ + link_) {
+        const uint32_t ahead = begin + (way.step > 0 ? i + 1 : size - i - 1);
+        arrivals[base + ahead % size * stride] = begins + link_;
+      }
+    });
+  };
+  // To the last tile on the one way, and on the other.
+  const auto both = [&](bool is_column, uint32_t line, uint32_t begin) {
+    const uint32_t size = is_column ? height_ : width_;
+    const bool wraps = shape_.topology != Topology::kMesh;
+    const uint32_t ahead = wraps ? size / 2 : size - 1 - begin;
+    const uint32_t back = wraps ? (size - 1) / 2 : begin;
+    if (ahead != 0) go(is_column, line, begin, (begin + ahead) % size);
+    if (back != 0) go(is_column, line, begin, (begin + size - back) % size);
+  };
+  both(false, y_of_[from], x_of_[from]);
+  for (uint32_t x = 0; x < width_; ++x) both(true, x, y_of_[from]);
+  for (uint32_t to = 0; to < tiles_; ++to)
+    if (to != from)
+      arrivals[to] =
+          calendar_of(kEject * tiles_ + to).take(arrivals[to] + router_, flits * flit_, now) +
+          (flits - 1) * flit_;
+}
+
 void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks now,
                         std::vector<Ticks>& arrivals) {
-  const Tree& tree = tree_of(from);
   const uint32_t flits = flits_of(payload_bytes);
   const bool is_levels = shape_.topology == Topology::kHierarchical;
   ++messages_;
   broadcast_bytes_[from] += payload_bytes + shape_.header_bytes;
-  flit_hops_ += uint64_t{flits} * tree.hops;
+  // Of a grid: each tile's router is come to once.
+  flit_hops_ += uint64_t{flits} * (is_grid() ? tiles_ - 1 : tree_of(from).hops);
   if (ignores_load_) {
     arrivals.resize(tiles_);
     for (uint32_t to = 0; to < tiles_; ++to) {
@@ -320,6 +451,9 @@ void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks n
     }
     return;
   }
+  if (rows_ && at % kCycle != 0) leave_rows(now);
+  if (rows_) return broadcast_on_rows(from, flits, at, now, arrivals);
+  const Tree& tree = tree_of(from);
   heads_.resize(tree.branches.size());
   for (size_t i = 0; i < tree.branches.size(); ++i) {
     const Tree::Branch& branch = tree.branches[i];

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "host/chip/calendar.h"
 #include "host/chip/huge_pages.h"
+#include "host/chip/link_rows.h"
 #include "host/chip/shape.h"
 
 namespace gpusim::host::chip {
@@ -44,12 +46,13 @@ class Network {
 
   // Links on the way, in its order; their numbers run from 0 to link_count() - 1.
   void route(uint32_t from, uint32_t to, std::vector<uint32_t>& links) const;
-  uint32_t link_count() const { return static_cast<uint32_t>(links_.size()); }
+  uint32_t link_count() const { return link_count_; }
   std::string link_name(uint32_t link) const;
   // Ticks for which a link was taken, since the beginning.
-  Ticks used(uint32_t link) const { return used_at(place_of(link)); }
-  // The same in the order of their places, which is another one; for who wants all of them.
-  Ticks used_at(uint32_t place) const { return links_[place].used(); }
+  Ticks used(uint32_t link) const { return used()[place_of(link)]; }
+  // The same of all, in the order of their places, which is another one.
+  std::vector<Ticks> used() const;
+  uint32_t place_of(uint32_t link) const;
   uint64_t messages() const { return messages_; }
   uint64_t flit_hops() const { return flit_hops_; }
   uint64_t bytes_between(uint32_t from, uint32_t to) const {
@@ -67,19 +70,34 @@ class Network {
     uint32_t until_end = 0;
     uint32_t other_end = 0;
     int32_t step = 1;
-    uint32_t last() const {  // place
+    uint32_t row = 0, index = 0;  // in rows_: the first part of the row, and the first link in it
+    uint32_t last() const {       // place
       const bool is_around = length > until_end;
       return (is_around ? other_end : first) +
              static_cast<uint32_t>(step) * (length - 1 - (is_around ? until_end : 0));
     }
   };
-  Leg leg(uint32_t ahead, uint32_t back, uint32_t base, uint32_t at, uint32_t to,
-          uint32_t size) const;
+  // Parts of rows and columns, of 32 links each, numbered as messages go: of a row, or of column.
+  uint32_t row_of(bool is_column, bool is_ahead, uint32_t line) const {
+    return is_column
+               ? (2 * height_ * parts_of_row_) + ((is_ahead ? 0 : width_) + line) * parts_of_column_
+               : ((is_ahead ? 0 : height_) + line) * parts_of_row_;
+  }
+  void begin_rows();
+  void leave_rows(Ticks now);
+  // Where a link is in rows_.
+  struct InRow {
+    uint32_t row, index;
+  };
+  InRow in_row(uint32_t place) const;
+  template <class Begins>
+  void take_leg(const Leg& leg, Delivery& d, uint32_t flits, Ticks now, Begins begins);
+  Calendar& calendar_of(uint32_t place) { return links_[place - first_calendar_]; }
+  Leg leg(bool is_column, uint32_t line, uint32_t at, uint32_t to) const;
   Leg leg_of_x(uint32_t from, uint32_t to) const;
   Leg leg_of_y(uint32_t from, uint32_t to) const;
   bool is_grid() const { return width_ != 0; }
   // Of a grid, links of a row or a column are neighbours in links_, as messages take them.
-  uint32_t place_of(uint32_t link) const;
   uint32_t link_at(uint32_t place) const;
   void route_on_grid(uint32_t from, uint32_t to, std::vector<uint32_t>& links) const;
   Delivery send_on_grid(uint32_t from, uint32_t to, uint32_t flits, Ticks at, Ticks now);
@@ -106,7 +124,13 @@ class Network {
   Ticks router_, link_, flit_;
   uint32_t width_ = 0, height_ = 0;    // of a grid; a ring is a row
   std::vector<uint32_t> x_of_, y_of_;  // of its tiles
+  // Of a grid in which all takes whole cycles, links between tiles are in rows_, and the others in
+  // links_.
   std::vector<Calendar, HugeAllocator<Calendar>> links_;
+  std::unique_ptr<LinkRows> rows_;
+  uint32_t parts_of_row_ = 1, parts_of_column_ = 1;
+  uint32_t link_count_ = 0, first_calendar_ = 0;
+  std::vector<Ticks> used_before_;    // by place: while they were in rows_
   std::vector<uint32_t> level_base_;  // hierarchical: number of the first link of each level
   std::vector<Ticks> level_cycles_;   // one way between two tiles
   // Bytes, up and down.
@@ -125,6 +149,8 @@ class Network {
     uint32_t hops = 0;           // branches that count as hops
   };
   const Tree& tree_of(uint32_t from);
+  void broadcast_on_rows(uint32_t from, uint32_t flits, Ticks at, Ticks now,
+                         std::vector<Ticks>& arrivals);
   void grow_on_grid(uint32_t from, Tree& tree) const;
   void grow_elsewhere(uint32_t from, Tree& tree);
   std::vector<Tree> trees_;  // per tile, made when they are needed

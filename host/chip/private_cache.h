@@ -55,6 +55,8 @@ class StateCache {
     return nullptr;
   }
 
+  void prefetch(uint64_t line) const { __builtin_prefetch(set_of(line), 1); }
+
   struct Victim {
     uint64_t line;
     LineState state;
@@ -95,7 +97,7 @@ class StateCache {
     }
     return nullptr;
   }
-  uint64_t* set_of(uint64_t line) {
+  uint64_t* set_of(uint64_t line) const {
     const uint64_t index = is_slice_ ? all_chunks_.quotient(line) * chunk_ + line % chunk_ : line;
     return entries_ + (index & mask_) * ways_;
   }

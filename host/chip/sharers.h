@@ -8,6 +8,18 @@
 
 namespace gpusim::host::chip {
 
+// Where that core is among some, or their end. Piece by piece, so that compilers compare several at
+// once: lines that all cores read have thousands.
+inline const uint32_t* find_core(const uint32_t* at, const uint32_t* last, uint32_t core) {
+  constexpr uint32_t kPiece = 16;
+  for (; last - at >= kPiece; at += kPiece) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < kPiece; ++i) found |= static_cast<uint32_t>(at[i] == core);
+    if (found != 0) break;
+  }
+  return std::find(at, last, core);
+}
+
 class Sharers {
  public:
   Sharers() = default;
@@ -26,19 +38,7 @@ class Sharers {
   const uint32_t* end() const { return begin() + size_; }
   uint32_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  // Piece by piece, so that compilers compare several at once: lines that all cores read have
-  // thousands.
-  bool has(uint32_t core) const {
-    constexpr uint32_t kPiece = 16;
-    const uint32_t* at = begin();
-    const uint32_t* const last = end();
-    for (; last - at >= kPiece; at += kPiece) {
-      uint32_t found = 0;
-      for (uint32_t i = 0; i < kPiece; ++i) found |= static_cast<uint32_t>(at[i] == core);
-      if (found != 0) return true;
-    }
-    return std::find(at, last, core) != last;
-  }
+  bool has(uint32_t core) const { return find_core(begin(), end(), core) != end(); }
   void clear() { size_ = 0; }
   void push_back(uint32_t core) {
     if (size_ == room_) {

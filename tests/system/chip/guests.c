@@ -109,6 +109,13 @@ static void relay(uint64_t length) {
   __atomic_store_n(&turn, gpusim_core_id() + 1, __ATOMIC_RELEASE);
 }
 
+// All but one wait for a word that never comes, until that one ends the program.
+static void leave(uint64_t length) {
+  if (gpusim_core_id() != 0) gpusim_wait_until_equal(&turn, 1);
+  work(length);
+  gpusim_exit_all(0);
+}
+
 // Accesses of several kinds that depend on nobody else.
 static void mixed(uint64_t rounds) {
   uint64_t x = gpusim_core_id() * 2654435761u + 88172645463325252u, sum = 0;
@@ -162,6 +169,7 @@ int gpusim_main(void) {
   if (is("count")) count(number(2), number(3));
   if (is("locks")) locks(number(2), number(3), number(4), number(5));
   if (is("relay")) relay(number(2));
+  if (is("leave")) leave(number(2));
   if (is("mixed")) mixed(number(2));
   if (is("pipeline")) stream_of(number(3));
   return 0;

@@ -248,6 +248,13 @@ class Chip(GpusimCase):
             self.assertGreater(after, before + 2 * length)
         self.assertLess(ends[-1], 1.15 * 2 * 2 * length)
 
+    def test_waits_that_the_program_s_end_ends_are_no_remark(self):
+        for chip in ("tutorial-4", "mesh-1024", "et-soc1", "mempool-256"):
+            with self.subTest(chip):
+                stats = self.on_chip(chip, 4, "leave", 5000)["chip"]
+                self.assertEqual(stats["remarks"], [])
+                self.assertGreater(stats["cycles"], 2 * 5000)
+
     # ---- The same however it is run
 
     def test_time_does_not_depend_on_the_run(self):

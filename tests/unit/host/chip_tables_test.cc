@@ -14,6 +14,7 @@
 #include "host/chip/core_queue.h"
 #include "host/chip/line_map.h"
 #include "host/chip/line_set.h"
+#include "host/chip/link_rows.h"
 #include "host/chip/sharers.h"
 #include "host/chip/side_thread.h"
 
@@ -71,6 +72,59 @@ TEST_CASE("a calendar gives the first free place") {
   }
 }
 
+TEST_CASE("links of a row are taken as by a calendar each") {
+  const uint64_t with = seed();
+  INFO("replay: GPUSIM_SEED=" << with);
+  std::mt19937_64 random(with);
+  const auto below = [&](uint64_t n) { return random() % n; };
+  for (int round = 0; round < 200; ++round) {
+    constexpr uint32_t kRows = 3, kLinks = LinkRows::kLinks;
+    const auto hop = static_cast<uint32_t>(1 + below(below(4) == 0 ? LinkRows::kMostHopCycles : 4));
+    LinkRows rows(kRows, hop);
+    std::vector<PlainCalendar> plain(size_t{kRows} * kLinks), later(plain.size());
+    std::vector<uint64_t> used(plain.size());
+    const uint64_t horizon = uint64_t{16} << below(10), pace = 1 + below(40);
+    const uint64_t longest = 1 + below(below(8) == 0 ? 5000 : 8);
+    uint64_t now = below(5) * 1000;
+    for (int i = 0; i < 400; ++i) {
+      if (below(3) != 0) now += below(pace);
+      if (below(100) == 0) now += below(3 * horizon);
+      const auto row = static_cast<uint32_t>(below(below(4) == 0 ? kRows : 1));
+      const auto first = static_cast<uint32_t>(below(kLinks));
+      const auto count = static_cast<uint32_t>(1 + below(kLinks - first));
+      const auto cycles = static_cast<uint32_t>(1 + below(longest));
+      const uint64_t at = now + below(horizon);
+      std::vector<uint64_t> begins;
+      const uint64_t last =
+          rows.take(row, first, count, at, cycles, now, [&](uint32_t link, uint32_t n, uint64_t t) {
+            REQUIRE(link == first + begins.size());
+            for (uint32_t k = 0; k < n; ++k) begins.push_back(t + k * hop);
+          });
+      REQUIRE(begins.size() == count);
+      REQUIRE(begins.back() == last);
+      uint64_t asked = at;
+      for (uint32_t k = 0; k < count; ++k) {
+        const size_t link = row * kLinks + first + k;
+        REQUIRE(begins[k] == plain[link].take(asked, cycles, now));
+        asked = begins[k] + hop;
+        used[link] += cycles;
+      }
+    }
+    for (uint32_t row = 0; row < kRows; ++row)
+      for (uint32_t link = 0; link < kLinks; ++link)
+        CHECK(rows.used(row)[link] == used[row * kLinks + link]);
+    // What is handed over is what was taken.
+    rows.take_out(now, [&](uint32_t row, uint32_t link, uint64_t begin, uint64_t end) {
+      REQUIRE(later[row * kLinks + link].take(begin, end - begin, now) == begin);
+    });
+    for (size_t link = 0; link < plain.size(); ++link)
+      for (int i = 0; i < 20; ++i) {
+        const uint64_t at = now + below(2 * horizon), cycles = 1 + below(3);
+        REQUIRE(later[link].take(at, cycles, now) == plain[link].take(at, cycles, now));
+      }
+  }
+}
+
 TEST_CASE("a map of lines has what was put in") {
   const uint64_t with = seed();
   INFO("replay: GPUSIM_SEED=" << with);
@@ -100,6 +154,9 @@ TEST_CASE("a set of lines tells new ones") {
   for (int i = 0; i < 20000; ++i) {
     const uint64_t line = random() % 5000 + (random() % 3 << 41);
     REQUIRE(set.insert(line) == plain.insert(line).second);
+    if (random() % 8 != 0) continue;
+    set.take_out(line);
+    plain.erase(line);
   }
 }
 

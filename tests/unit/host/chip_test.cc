@@ -405,6 +405,13 @@ TEST_CASE("streams of all cores get the memory's bandwidth") {
   CHECK(r.totals.memory.memory_reads == 4 * kLines);
   CHECK(bytes / cycles_of(r.totals.time) == doctest::Approx(16).epsilon(0.02));
   CHECK(cycles_of(r.totals.channels[0]) == bytes / 16);
+  double channels = 0;
+  for (const Sample& sample : r.samples) {
+    CHECK(sample.channels <= 1);
+    CHECK(sample.busiest_link <= 1);
+    channels += sample.channels * cycles_of(sample.end - sample.begin);
+  }
+  CHECK(channels == doctest::Approx(bytes / 16).epsilon(0.02));
 }
 
 TEST_CASE("a line that another core wrote comes from there") {
@@ -627,6 +634,19 @@ TEST_CASE("locks of programs' own code exclude each other in simulated time") {
   CHECK(part(r, 2, Part::kWaiting) == 0);
   CHECK(r.totals.locks == 7);
   CHECK(cycles_of(r.waited[0] + r.waited[1]) == cycles_of(r.clocks[0] + r.clocks[1]) - 2 * 3 * 102);
+}
+
+TEST_CASE("a wait that the program's end ends is not unexplained, one before work is") {
+  for (const uint32_t after : {0u, 10u, 1000u}) {
+    INFO(after);
+    LockStream s(2);
+    const auto wait = static_cast<uint32_t>(s.module.blocks.size());
+    s.add({{0, SiteKind::kLoad, 4, 0}, {0, SiteKind::kYield, 0, 0}});
+    s.work(0, 500);
+    s.enter(1, wait, 0x9000);  // nobody ever writes there
+    if (after != 0) s.work(1, after);
+    CHECK(s.run().unexplained_waits == (after > 64 ? 1 : 0));
+  }
 }
 
 TEST_CASE("attempts to take a lock that fail take no time once it is known for one") {
