@@ -96,7 +96,9 @@ class DeviceCompiler final : public RegionCompiler {
     alone_.begin(regions_source(text, in_place), architecture_, waits_);
     beside_.begin(kernel_source(text, has_vectors, in_place), architecture_, waits_);
   }
-  bool compiles_all() const override { return as_ptx_; }
+  RegionExtent extent() const override {
+    return as_ptx_ ? RegionExtent::kLoops : RegionExtent::kHot;
+  }
 
   std::optional<Code> take() override {
     const bool alone = alone_.look(), beside = beside_.look();
