@@ -166,6 +166,8 @@ def main():
     parser.add_argument("--sample", type=int, default=1)
     parser.add_argument("--rotate", action="store_true")
     parser.add_argument("--only", default="*")
+    parser.add_argument("--progress", action="store_true", help="a line per source, on standard "
+                        "error")
     parser.add_argument("--together", type=int, default=24, help="kernels per source")
     parser.add_argument("--nvrtc", default=os.environ.get("GPUSIM_NVRTC") or
                         "/usr/local/cuda/lib64/libnvrtc.so.13")
@@ -202,6 +204,9 @@ def main():
             while rest:
                 group, rest = rest[:options.together], rest[options.together:]
                 compile_group(tool, nvrtc, chip, group, table)
+                if sys.stderr.isatty() or options.progress:
+                    print(f"  sm_{chip}, {len(rest)} left: {table.text()}", file=sys.stderr,
+                          flush=True)
             print(f"  sm_{chip}: {table.text()}", flush=True)
             for name, log in table.refused.items():
                 fail(f"{name} and {copies[name] - 1} like it, sm_{chip}: {log}")
