@@ -3,7 +3,8 @@
 
   gpu_aims.py [--folder FOLDER] [--results FOLDER] [--small] AIM
 
-AIM: throughput, mean, cost, cpus, energy, kernel, offload. FOLDER is what gpu-check staged. Each
+AIM: throughput, mean, cost, cpus, energy, kernel, offload; or compiler, which says what compiles
+hot code, and fails where nothing does. FOLDER is what gpu-check staged. Each
 prints what was measured, and a line "AIM ...: met" or "missed". The exit status is 1 only where
 something did not work or gave another result: no time decides. --small: inputs for an emulated
 device, whose times mean nothing.
@@ -14,6 +15,7 @@ import json
 import math
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -70,16 +72,10 @@ class Aims:
     def gpu_options(self):
         """Compiled regions, where a compiler is."""
         if self.compiles is None:
-            self.compiles = self.small or any(
-                pathlib.Path(p).exists() for p in
-                [os.environ.get("GPUSIM_NVRTC", ""), "/usr/local/cuda/lib64/libnvrtc.so.13"] if p)
-            try:
-                ctypes.CDLL("libnvrtc.so.13")
-                self.compiles = True
-            except OSError:
-                pass
-            print("hot code is " + ("compiled" if self.compiles else
-                                    "interpreted: there is no NVRTC"))
+            what = "an emulated device" if self.small else compiler_of_regions()
+            self.compiles = bool(what)
+            print(f"hot code is compiled: {what}" if what else
+                  "hot code is interpreted: neither NVRTC nor nvcc here")
         return ["--compiled-regions", "wait"] if self.compiles else []
 
     def on_gpu(self, program, cores):
@@ -125,9 +121,11 @@ class Aims:
         rows = self.rates()
         for what in ("run", "between"):
             first, last = rows[0][what], rows[-1][what]
-            ratio = first / last if last else math.inf
-            print(f"cost per instruction on {self.cores[-1]} cores, {what}: {ratio:.2f} times "
-                  f"that on {self.cores[0]}")
+            # A rate of 0 was not measured: what more work takes was lost in the noise.
+            ratio = first / last if first and last else math.inf
+            print(f"cost per instruction on {self.cores[-1]} cores, {what}: "
+                  f"{f'{ratio:.2f} times' if first and last else 'not measured beside'} that on "
+                  f"{self.cores[0]}")
             self.say(f"cost per instruction within 1.3 times ({what})", ratio <= 1.3)
 
     def twelve(self):
@@ -204,7 +202,7 @@ class Aims:
                                             for b in meters), flush=True)
         for backend, meter in meters.items():
             if meter is None:
-                print("no energy of " + {"cuda": "the GPU: no NVML here",
+                print("no energy of " + {"cuda": "the GPU: no NVML, or no driver, here",
                                          "simd": "the processors: no counters in "
                                                  "/sys/class/powercap"}[backend])
         self.say("energy per guest instruction beside the processors'", all(meters.values()))
@@ -245,14 +243,38 @@ class Aims:
                  ratio >= 5)
 
 
-def gpu_meter():
-    """Joules of the first GPU since its driver was loaded."""
+def compiler_of_regions():
+    """What compiles hot code here, as gpusim looks for it (device_sim/cuda/compiled), or None."""
+    chosen = os.environ.get("GPUSIM_NVRTC")
+    for name in [chosen] if chosen else ["libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.13"]:
+        try:
+            ctypes.CDLL(name)
+            return f"NVRTC ({name})"
+        except OSError:
+            pass
+    nvcc = shutil.which("nvcc")
+    return f"nvcc ({nvcc})" if nvcc else None
+
+
+def load(name):
     try:
-        nvml = ctypes.CDLL(os.environ.get("GPUSIM_NVML", "libnvidia-ml.so.1"))
+        return ctypes.CDLL(name)
     except OSError:
         return None
+
+
+def gpu_meter(nvml=None, cuda=None):
+    """Joules since the driver was loaded of the GPU that runs use: CUDA's first one, which NVML may
+    count otherwise (CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER)."""
+    nvml = nvml or load(os.environ.get("GPUSIM_NVML", "libnvidia-ml.so.1"))
+    cuda = cuda or load("libcuda.so.1")
+    if nvml is None or cuda is None or nvml.nvmlInit_v2() or cuda.cuInit(0):
+        return None
+    number, place = ctypes.c_int(), ctypes.create_string_buffer(32)
     device, value = ctypes.c_void_p(), ctypes.c_ulonglong()
-    if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)):
+    if (cuda.cuDeviceGet(ctypes.byref(number), 0) or
+            cuda.cuDeviceGetPCIBusId(place, len(place), number) or
+            nvml.nvmlDeviceGetHandleByPciBusId_v2(place.value, ctypes.byref(device))):
         return None
 
     def joules():
@@ -287,8 +309,11 @@ def main():
     parser.add_argument("--results", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--small", action="store_true")
     parser.add_argument("aim", choices=["throughput", "mean", "cost", "cpus", "energy", "kernel",
-                                        "offload"])
+                                        "offload", "compiler"])
     options = parser.parse_args()
+    if options.aim == "compiler":
+        print(compiler_of_regions() or "neither NVRTC nor nvcc here")
+        return 0 if compiler_of_regions() else 1
     options.folder = options.folder.resolve()
     aims = Aims(options)
     try:

@@ -31,6 +31,13 @@ class Failure(Exception):
     pass
 
 
+class Unavailable(Failure):
+    """The guest's or QEMU's packages cannot be fetched."""
+
+
+SKIP = 77
+
+
 class Progress:
     """One line on a terminal that says what is being done; nothing elsewhere."""
 
@@ -57,7 +64,8 @@ def step(what, command, log):
         file.write(done.stdout)
     if done.returncode != 0:
         tail = (FOLDER / log).read_text(errors="replace").splitlines()[-15:]
-        raise Failure(f"{what} failed (status {done.returncode}); the end of {FOLDER / log}:\n" +
+        kind = Unavailable if done.returncode == SKIP else Failure
+        raise kind(f"{what} failed (status {done.returncode}); the end of {FOLDER / log}:\n" +
                       "\n".join(f"  {line}" for line in tail))
     seconds = time.monotonic() - start
     if seconds > 5:
@@ -282,4 +290,5 @@ if __name__ == "__main__":
         sys.exit(130)
     except (Failure, guest_vm.GuestError, OSError) as failure:
         progress.say()
-        sys.exit(f"qemu-demo: {failure}")
+        print(f"qemu-demo: {failure}", file=sys.stderr)
+        sys.exit(SKIP if isinstance(failure, Unavailable) else 1)

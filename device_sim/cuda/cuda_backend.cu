@@ -474,7 +474,8 @@ void CudaBackend::try_regions() {
   use_compiled();
   // After 2, 8, 32 ... slices: what is hot changes, and less and less often.
   ++looked_after_;
-  const bool all = compiler_->compiles_all();
+  const RegionExtent extent = compiler_->extent();
+  const bool all = extent != RegionExtent::kHot;
   const bool is_time =
       std::has_single_bit(looked_after_) && std::countr_zero(looked_after_) % 2 != 0;
   if (all ? looked_after_ != 1 : !is_time) return;
@@ -482,8 +483,13 @@ void CudaBackend::try_regions() {
   std::vector<uint64_t> counts(all ? module_->blocks.size() : 0);
   for (size_t b = 0; b < counts.size(); ++b) counts[b] = b % 3 == 0 ? 1 : 40;
   if (!all) counts = block_counts();
-  std::vector<CodeRegion> regions = choose_regions(
-      *module_, counts, all ? RegionLimits{.hot_part = ~uint64_t{0}} : RegionLimits{});
+  RegionLimits limits;
+  if (all) limits.hot_part = ~uint64_t{0};
+  if (extent == RegionExtent::kAll) {
+    limits.most_micro_ops = ~size_t{0};
+    limits.with_straight_code = true;
+  }
+  std::vector<CodeRegion> regions = choose_regions(*module_, counts, limits);
   if (regions.empty() || regions == regions_) return;
   regions_ = std::move(regions);
   compiler_->begin(text_of(*module_, regions_), has_vectors(), config_.linear_storage != nullptr);

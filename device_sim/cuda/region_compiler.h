@@ -1,5 +1,6 @@
 // Compilers of regions: text into a kernel, while the interpreter goes on.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,10 @@
 
 namespace gpusim::cuda {
 
+// What is compiled: what is hot, or everything before the first slice, where that has loops or also
+// where it has none.
+enum class RegionExtent : uint8_t { kHot, kLoops, kAll };
+
 class RegionCompiler {
  public:
   virtual ~RegionCompiler() = default;
@@ -16,8 +21,7 @@ class RegionCompiler {
   // `text`: of regions.h. `has_vectors`, `in_place`: which kernel it belongs to. What was begun
   // before is forgotten.
   virtual void begin(const std::string& text, bool has_vectors, bool in_place) = 0;
-  // Whether everything is compiled before the first slice, whatever is hot.
-  virtual bool compiles_all() const { return false; }
+  virtual RegionExtent extent() const { return RegionExtent::kHot; }
   // Entries are null of what is not there. Kernels stay for as long as the compiler lives, or until
   // it begins anew.
   struct Code {

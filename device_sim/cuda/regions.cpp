@@ -109,11 +109,12 @@ class Chooser {
   std::vector<CodeRegion> regions() {
     std::map<uint32_t, std::vector<uint32_t>> parts;
     for (const auto& [place, stretch] : stretches_) parts[root(place)].push_back(place);
+    if (limits_.with_straight_code) share_numbers(parts);
     const std::set<uint32_t> entered = entered_from_outside();
     std::vector<CodeRegion> regions;
     for (auto& [first, places] : parts) {
-      CodeRegion region = describe(places, entered);
-      if (has_loop(places) && regions.size() < 255) regions.push_back(std::move(region));
+      if (!limits_.with_straight_code && !has_loop(places)) continue;
+      if (regions.size() < kMostRegions) regions.push_back(describe(places, entered));
     }
     return regions;
   }
@@ -134,6 +135,20 @@ class Chooser {
       if (work[b] == 0 || work[b] < all / limits.hot_part || micro_ops > limits.most_micro_ops)
         return;
       is_hot_[b] = true;
+    }
+  }
+
+  static void share_numbers(std::map<uint32_t, std::vector<uint32_t>>& parts) {
+    const size_t share = parts.size() / kMostRegions + 1;
+    size_t number = 0;
+    for (auto at = parts.begin(), first = at; at != parts.end(); ++number) {
+      if (number % share == 0) {
+        first = at++;
+      } else {
+        first->second.insert(first->second.end(), at->second.begin(), at->second.end());
+        std::ranges::sort(first->second);
+        at = parts.erase(at);
+      }
     }
   }
 
@@ -208,7 +223,7 @@ class Chooser {
     std::set<uint32_t> entries, blocks;
     std::set<Slot> used, written;
     for (const uint32_t place : places) {
-      if (entered.contains(place)) entries.insert(place);
+      if (limits_.with_straight_code || entered.contains(place)) entries.insert(place);
       const Stretch& s = stretches_.at(place);
       for (const uint32_t target : s.targets)
         if (target <= place && stretches_.contains(target)) entries.insert(target);

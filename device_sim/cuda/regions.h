@@ -37,7 +37,13 @@ struct RegionLimits {
   // Slots are rare that are used only in blocks with fewer executions than one in so many of those
   // of the region's most frequent block.
   uint64_t rare_part = 16;
+  // For tests: code without loops, too. Regions are entered at each of their places, and those that
+  // a module has too many of share numbers.
+  bool with_straight_code = false;
 };
+
+// A region's number has 8 bits, and 0 says that there is none.
+inline constexpr size_t kMostRegions = 255;
 
 // `block_counts`: how often each block of the module was executed.
 std::vector<CodeRegion> choose_regions(const Module& module, std::span<const uint64_t> block_counts,

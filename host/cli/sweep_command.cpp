@@ -199,7 +199,7 @@ void check_join(const CLI::App& command, const std::vector<std::string>& guest_a
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
     const bool is_known = name == "--join" || name == "--retry" || name == "--quiet" ||
-                          name == "--svg" || name == "--help";
+                          name == "--devices" || name == "--svg" || name == "--help";
     if (option->count() != 0 && !is_known)
       throw Error(fmt::format("--join FOLDER takes the study as it was begun: {} is not for it",
                               option->get_name(false, false)));

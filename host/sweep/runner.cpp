@@ -460,6 +460,7 @@ StudyRun join_study(const std::string& folder, const std::string& version,
   const Launch launch = launch_and_session();
   const Json simulator = simulator_json(version);
   const Study study = joined_study(folder, simulator, launch.node, nullptr);
+  (void)DeviceShares(study, options.devices);  // refuses before it is one of the workers
   check_backends(study, launch.node);
   Workers workers(folder + "/workers", launch, false);
   return work(study, folder, simulator, workers, options);

@@ -22,3 +22,17 @@ function(add_differential_test name)
     LABELS differential PROCESSORS ${GPUSIM_TEST_PROCESSORS} TIMEOUT ${timeout}
     RESOURCE_LOCK "${arg_LOCK};qemu_plugin")
 endfunction()
+
+# The same on the emulated device, with all code as compiled regions: NAME.cuda_compiled_emulated.
+function(add_compiled_differential_test name)
+  cmake_parse_arguments(arg "LONG" "RUNNER;LOCK" "ARGUMENTS" ${ARGN})
+  set(long "")
+  if(arg_LONG)
+    set(long LONG)
+  endif()
+  gpusim_add_compiled_test(${name}.cuda_compiled_emulated ${long} EXTENT all
+    RESOURCE_LOCK "${arg_LOCK};qemu_plugin"
+    COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/${arg_RUNNER}" --gpusim
+            $<TARGET_FILE:gpusim-compiled-emulated> --build "${CMAKE_CURRENT_BINARY_DIR}" --jobs 1
+            --engines cuda ${arg_ARGUMENTS})
+endfunction()

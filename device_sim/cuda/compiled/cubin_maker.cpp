@@ -13,6 +13,7 @@
 
 #include "device_sim/base/embedded_file.h"
 #include "device_sim/base/file.h"
+#include "device_sim/base/folder_limit.h"
 #include "device_sim/cuda/compiled/nvrtc.h"
 
 namespace gpusim::cuda {
@@ -61,9 +62,11 @@ std::string nvcc_identity() {
   return {};
 }
 
-// Writes gpusim's headers, unless they are there.
+// Writes gpusim's headers, unless they are there. They are in use again either way.
 void write_headers(const fs::path& folder) {
   const fs::path complete = folder / "complete";
+  std::error_code ignored;
+  fs::last_write_time(folder, fs::file_time_type::clock::now(), ignored);
   if (fs::exists(complete)) return;
   for (const EmbeddedFile& file : region_headers()) write(folder / file.name, file.text);
   write(complete, "");
@@ -124,6 +127,7 @@ void CubinMaker::wait() {
 }
 
 std::optional<fs::path> CubinMaker::take() {
+  const bool is_new = nvrtc_ || nvcc_;
   if (nvrtc_) {
     if (nvrtc_->done.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return {};
     std::future<void> done = std::move(nvrtc_->done);
@@ -142,6 +146,7 @@ std::optional<fs::path> CubinMaker::take() {
     }
     fs::rename(made_, cubin_);
   }
+  if (is_new) limit_folder(folder_, most_bytes_, std::chrono::hours(1));
   return cubin_;
 }
 

@@ -5,6 +5,7 @@
 // its source.
 #pragma once
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -18,8 +19,11 @@ namespace gpusim::cuda {
 class CubinMaker {
  public:
   enum class By { kNvrtc, kNvcc };
-  CubinMaker(std::filesystem::path folder, By compiler)
-      : folder_(std::move(folder)), compiler_(compiler) {}
+  // So much stays in the folder, but for what was made in the last hour, which a run may be about
+  // to load.
+  static constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+  CubinMaker(std::filesystem::path folder, By compiler, uint64_t most_bytes = kMostBytes)
+      : folder_(std::move(folder)), compiler_(compiler), most_bytes_(most_bytes) {}
   ~CubinMaker() { stop(); }
   CubinMaker(const CubinMaker&) = delete;
   CubinMaker& operator=(const CubinMaker&) = delete;
@@ -43,6 +47,7 @@ class CubinMaker {
 
   const std::filesystem::path folder_;
   const By compiler_;
+  const uint64_t most_bytes_;
   std::filesystem::path cubin_, made_;
   std::optional<ChildProcess> nvcc_;
   std::unique_ptr<Thread> nvrtc_;

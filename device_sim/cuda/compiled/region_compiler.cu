@@ -1,4 +1,5 @@
 // Regions are compiled where the user asks for it: docs/gpu.md.
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -95,7 +96,9 @@ class DeviceCompiler final : public RegionCompiler {
     alone_.begin(regions_source(text, in_place), architecture_, waits_);
     beside_.begin(kernel_source(text, has_vectors, in_place), architecture_, waits_);
   }
-  bool compiles_all() const override { return as_ptx_; }
+  RegionExtent extent() const override {
+    return as_ptx_ ? RegionExtent::kLoops : RegionExtent::kHot;
+  }
 
   std::optional<Code> take() override {
     const bool alone = alone_.look(), beside = beside_.look();
@@ -115,8 +118,7 @@ class DeviceCompiler final : public RegionCompiler {
 }  // namespace
 
 std::unique_ptr<RegionCompiler> make_region_compiler(CompiledRegions wanted) {
-  const std::filesystem::path cache = user_cache_folder();
-  if (cache.empty() || wanted == CompiledRegions::kOff) return nullptr;
+  if (wanted == CompiledRegions::kOff) return nullptr;
   bool as_ptx = false;
   if (wanted == CompiledRegions::kAuto) {
     const char* const value = std::getenv("GPUSIM_COMPILED_REGIONS");
@@ -126,6 +128,14 @@ std::unique_ptr<RegionCompiler> make_region_compiler(CompiledRegions wanted) {
     wanted = word == "1" ? CompiledRegions::kOn
                          : compiled_regions_of(word).value_or(CompiledRegions::kOff);
     if (wanted == CompiledRegions::kOff && !as_ptx) return nullptr;
+  }
+  const std::filesystem::path cache = user_cache_folder();
+  if (cache.empty()) {
+    std::fputs(
+        "gpusim: hot code is interpreted, not compiled: there is no folder to keep it in, as "
+        "neither HOME nor XDG_CACHE_HOME is an absolute path\n",
+        stderr);
+    return nullptr;
   }
   return std::make_unique<DeviceCompiler>(cache / "regions", as_ptx,
                                           as_ptx || wanted == CompiledRegions::kWait);

@@ -27,7 +27,9 @@ static void opening(struct fixture* f) {
 #ifdef GPUSIM_NATIVE
   EXPECT(GPUSIM_INVALID_ARGUMENT, gpusim_open("backend=abacus", &device));
   EXPECT(GPUSIM_INVALID_ARGUMENT, gpusim_open("threads=many", &device));
-  OK(gpusim_open("backend=scalar,threads=1", &device));
+  EXPECT(GPUSIM_INVALID_ARGUMENT, gpusim_open("regions=maybe", &device));
+  CHECK(strstr(gpusim_last_error(), "regions=maybe: there are off") != NULL);
+  OK(gpusim_open("backend=scalar,threads=1,regions=off", &device));
   gpusim_properties p;
   OK(gpusim_device_properties(device, &p));
   CHECK(strcmp(p.backend, "scalar") == 0);

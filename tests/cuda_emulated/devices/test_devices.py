@@ -113,6 +113,19 @@ class Devices(OwnProgram):
         # The same study on one of them has nothing left to do.
         again = study("sm_90", "--devices", "all", "-o", "two")
         self.assertEqual((again.returncode, again.stderr), (0, ""))
+        # Who helps has GPUs of its own.
+        lost = sorted((self.folder / "two/points").glob("*.json"))[1:]
+        for point in lost:
+            point.unlink()
+        helped = self.gpusim_run("sm_90,sm_90,sm_90", "sweep", "--join", "two", "--devices", "0,1",
+                                 "--quiet")
+        self.assertEqual((helped.returncode, helped.stderr), (0, ""))
+        named = [next(w for w in json.loads(p.read_text())["command"] if w.startswith("--device"))
+                 for p in lost]
+        self.assertEqual(set(named), {"--device=0", "--device=1"})
+        refused = self.gpusim_run("sm_90", "sweep", "--join", "two", "--devices", "1", "--quiet")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("there is no GPU 1", refused.stderr)
         for options, why in [(["--devices", "3"], "there is no GPU 3"),
                              (["--devices", "0", "--run-option=--device=1"], "one of the two"),
                              (["--devices", "0", "--slurm", 2], "not with --slurm")]:

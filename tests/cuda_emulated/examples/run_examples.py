@@ -43,7 +43,7 @@ def main():
 def variables(args):
     if not args.compiled:
         return {}
-    return {"GPUSIM_EMULATED_REGIONS": "hot" if args.slice else "all",
+    return {"GPUSIM_EMULATED_REGIONS": "" if args.slice else "loops",
             "GPUSIM_EMULATED_REGIONS_LEAST": str(args.compiled),
             "GPUSIM_EMULATED_REGIONS_ALONE_LEAST": str(args.alone)}
 

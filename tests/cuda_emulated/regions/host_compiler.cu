@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <stdexcept>
+#include <string_view>
 
 #include "device_sim/cuda/region_compiler.h"
 #include "device_sim/cuda/regions.h"
@@ -59,8 +60,12 @@ extern "C" uint32_t gpusim_region_entry(const cuda_emulated::RegionCall& call) {
 struct Ledger {
   uint64_t entered = 0, instructions = 0;
   uint64_t alone = 0;  // of the instructions: in kernels without the interpreter
+  uint64_t moved = 0;  // entered, and left at another place
   ~Ledger() {
     require("GPUSIM_EMULATED_REGIONS_LEAST", instructions);
+    if (const char* const file = std::getenv("GPUSIM_EMULATED_REGIONS_LEDGER"))
+      std::ofstream(file, std::ios::app)
+          << fmt::format("{} {} {} {}\n", entered, moved, instructions, alone);
     require("GPUSIM_EMULATED_REGIONS_ALONE_LEAST", alone);
   }
 
@@ -104,9 +109,12 @@ class HostCompiler final : public RegionCompiler {
     if (!loaded) throw std::runtime_error(dlerror());
     entry_ = dlsym(loaded, cuda_emulated::kRegionEntry);
   }
-  bool compiles_all() const override {
+  RegionExtent extent() const override {
     const char* const wanted = std::getenv("GPUSIM_EMULATED_REGIONS");
-    return wanted && std::string(wanted) == "all";
+    if (!wanted || !*wanted) return RegionExtent::kHot;
+    if (std::string_view(wanted) == "loops") return RegionExtent::kLoops;
+    if (std::string_view(wanted) == "all") return RegionExtent::kAll;
+    throw std::runtime_error("GPUSIM_EMULATED_REGIONS is loops or all");
   }
   std::optional<Code> take() override {
     return Code{.beside = kernel_, .alone = alone_, .region_code = entry_};
@@ -142,8 +150,9 @@ std::unique_ptr<RegionCompiler> make_region_compiler(CompiledRegions wanted) {
 
 }  // namespace gpusim::cuda
 
-void cuda_emulated::note_region(uint64_t instructions, bool is_alone) {
+void cuda_emulated::note_region(uint64_t instructions, bool has_moved, bool is_alone) {
   ++gpusim::cuda::ledger.entered;
+  gpusim::cuda::ledger.moved += has_moved;
   gpusim::cuda::ledger.instructions += instructions;
   gpusim::cuda::ledger.alone += is_alone ? instructions : 0;
 }

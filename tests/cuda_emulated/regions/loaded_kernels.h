@@ -15,7 +15,7 @@ struct LoadedRegions {
     const int32_t before = left;
     const uint32_t next = call(
         {region, at, core, &memory, slots.first(), blockDim.x, &left, &depth, &counter}, counter);
-    cuda_emulated::note_region(static_cast<uint64_t>(before - left), false);
+    cuda_emulated::note_region(static_cast<uint64_t>(before - left), next != at, false);
     return next;
   }
   template <class View, class Counter>
@@ -25,7 +25,7 @@ struct LoadedRegions {
     const uint32_t next =
         call({region, at, core, &memory, slots.first(), slots.pitch(), &left, &depth, &counter},
              counter);
-    cuda_emulated::note_region(static_cast<uint64_t>(before - left), true);
+    cuda_emulated::note_region(static_cast<uint64_t>(before - left), next != at, true);
     return next;
   }
 

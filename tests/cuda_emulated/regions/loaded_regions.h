@@ -16,8 +16,9 @@ struct RegionCall {
   void (*count)(void* counter, uint32_t block, uint32_t times) = nullptr;
 };
 using RegionEntry = uint32_t (*)(const RegionCall&);
-// A region was entered, and left after so many instructions; in a kernel without the interpreter.
-void note_region(uint64_t instructions, bool is_alone);
+// A region was entered, and left after so many instructions (ends of blocks), elsewhere or where it
+// was entered; in a kernel without the interpreter.
+void note_region(uint64_t instructions, bool has_moved, bool is_alone);
 inline constexpr char kRegionEntry[] = "gpusim_region_entry";
 
 }  // namespace cuda_emulated

@@ -54,10 +54,18 @@ class Result:
     guest_instructions: int | None
 
 
-def execute(command, timeout_s, cwd=None):
+# Of the environment gpusim sees this alone (tests/cuda_emulated).
+EMULATED = {name: value for name, value in os.environ.items()
+            if name.startswith("GPUSIM_EMULATED")}
+if EMULATED:
+    EMULATED["PATH"] = os.defpath  # of the compiler of regions
+
+
+def execute(command, timeout_s, cwd=None, env=None):
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=timeout_s, cwd=cwd, env={})
+                              stderr=subprocess.PIPE, timeout=timeout_s, cwd=cwd,
+                              env=env or {})
     except subprocess.TimeoutExpired as late:
         return f"timeout after {timeout_s} s", late.stdout or b"", late.stderr or b""
     return done.returncode, done.stdout, done.stderr
@@ -115,7 +123,7 @@ def run_gpusim(gpusim, program, mode, args=(), options=(), timeout_s=120, cwd=No
                "--stats", str(stats), *options, str(program)]
     if args:
         command += ["--", *args]
-    return Result(*execute(command, timeout_s, cwd), read_count(stats))
+    return Result(*execute(command, timeout_s, cwd, EMULATED), read_count(stats))
 
 
 def first_line(text):

@@ -116,6 +116,28 @@ TEST_CASE("what was compiled stays in a folder") {
   CHECK_THROWS_AS(again.take(), std::runtime_error);
 }
 
+TEST_CASE("the folder does not grow for ever") {
+  const Folder folder;
+  const auto make = [&](const char* chip) {
+    CubinMaker maker(folder.path, CubinMaker::By::kNvrtc, 1);
+    maker.begin(source(false), chip);
+    maker.wait();
+    const fs::path made = maker.take().value();
+    CHECK(fs::exists(made));
+    return made;
+  };
+  const fs::path first = make("sm_90");
+  const fs::path second = make("sm_120");
+  CHECK(fs::exists(first));  // not yet an hour old
+  for (const auto& entry : fs::directory_iterator(folder.path))
+    if (entry.path().stem() == first.stem())
+      fs::last_write_time(entry, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  make("sm_75");
+  CHECK(!fs::exists(first));
+  CHECK(!fs::exists(fs::path(first).replace_extension(".cu")));
+  CHECK(fs::exists(second));
+}
+
 TEST_CASE("where NVRTC is not there a sentence says so" * doctest::skip()) {
   Folder folder;
   CubinMaker maker(folder.path, CubinMaker::By::kNvrtc);
