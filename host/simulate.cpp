@@ -340,6 +340,7 @@ void Simulation::make_backend() {
 void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
   plan_ = plan;
   complete_plan(plan_, options_, observers_);
+  plan_.config.starts_alone = starts_alone;
   budget_ = memory_budget(options_.host_memory_bytes);
   judge_needs(known_needs(module(), shape_of(options_, plan_, *backend_)), budget_,
               plan_.config.cores);

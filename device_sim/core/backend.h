@@ -52,6 +52,8 @@ struct MachineConfig {
   uint64_t seed = 0;  // of an interleaving that differs on purpose; 0: the usual one
   bool per_core_tallies = true;     // false: tally() may be empty (cuda keeps them only on request)
   bool count_lanes = false;         // for block_lanes() and group_use()
+  // One core begins, and starts the others.
+  bool starts_alone = false;
   bool keeps_groups = false;        // cores stay in groups even where they are faster alone (simd)
   uint64_t max_instructions = 0;    // per core; 0: none. Checked at ends of blocks; events go first.
   // Words of each core's journal (uir/journal.h); 0: none, the program must have no notes then. Slices

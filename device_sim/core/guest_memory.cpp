@@ -225,13 +225,14 @@ class GuestMemory::Opened {
   bool is_open_ = false;
 };
 
-uint64_t GuestMemory::interleave(uint32_t lanes_shift) {
+uint64_t GuestMemory::interleave(uint32_t lanes_shift, bool is_fresh) {
   const MemoryView from = view_;
   if (lanes_shift == from.lanes_shift) return 0;
   open();
   const uint64_t bytes = windows_storage_bytes(from);
   set_lanes(view_, cores_, lanes_shift);
   view_.windows = from.windows == windows_.data() ? other_windows_.data() : windows_.data();
+  if (is_fresh) return 0;
   const TouchedPages touched(from.windows, bytes);
   uint64_t pages = 0;
   for (uint64_t at = 0; at < bytes; at += kPageSize) {

@@ -70,7 +70,8 @@ class GuestMemory {
   void reserve_other_layout();
   // Moves the windows' contents to storage of this layout, as wide as configure()'s or plain. Each
   // layout has one place, whenever it is chosen. Returns how many pages of storage held anything.
-  uint64_t interleave(uint32_t lanes_shift);
+  // `is_fresh`: nobody has written to windows yet, which takes long to find out.
+  uint64_t interleave(uint32_t lanes_shift, bool is_fresh = false);
   // Host pages carry the guest's permissions from now on: code that accesses memory at direct()
   // need not look them up. False: they cannot. It ends when the host has too few mappings, or
   // cannot tell some permissions apart, or windows are interleaved.

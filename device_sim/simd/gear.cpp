@@ -10,15 +10,22 @@ int64_t Gear::gain(uint64_t instructions, uint64_t steps) const {
   return ran + saved - static_cast<int64_t>(steps) * step_cost_.few;
 }
 
-bool Gear::loses(uint64_t instructions, uint64_t steps) {
-  loss_ = std::max(loss_ - gain(instructions, steps), -price_);
+bool Gear::loses(uint64_t instructions, uint64_t steps, const AccessCost& accesses) {
+  accesses_ += accesses;
+  if (accesses_.steps > kMostSampled) {
+    accesses_.steps /= 2;
+    accesses_.cost /= 2;
+  }
+  const uint64_t of_accesses =
+      accesses_.steps == 0 ? 0 : steps * accesses_.cost / accesses_.steps;
+  loss_ = std::max(loss_ - gain(instructions, steps) + static_cast<int64_t>(of_accesses), -price_);
   if (loss_ == -price_) {
     on_trial_ = false;
     pause_ = first_pause();
   }
   // Who was only tried has not paid for it yet.
   if (loss_ < (on_trial_ ? price_ / 4 : price_)) return false;
-  if (on_trial_) pause_ = std::min(2 * pause_, kLongestPause * price_);
+  if (on_trial_) pause_ = std::min(kLonger * pause_, kLongestPause * price_);
   loss_ = apart_ = 0;
   on_trial_ = false;
   return true;
@@ -32,7 +39,8 @@ void Gear::note_change(int64_t more) {
 bool Gear::is_sound() const {
   return price_ >= least_price_ && price_ <= kHighestPrice && loss_ >= -price_ &&
          loss_ < price_ && pause_ >= first_pause() && pause_ <= kLongestPause * price_ &&
-         apart_ >= 0 && apart_ < pause_;
+         apart_ >= 0 && apart_ < pause_ && accesses_.steps <= kMostSampled &&
+         accesses_.cost <= kMostSampled * kHighestCost;
 }
 
 bool Gear::tries(uint64_t instructions, uint64_t cores) {
@@ -45,6 +53,7 @@ bool Gear::tries(uint64_t instructions, uint64_t cores) {
 
 void Gear::try_now() {
   loss_ = apart_ = 0;
+  accesses_ = {};
   on_trial_ = true;
 }
 

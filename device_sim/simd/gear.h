@@ -8,6 +8,8 @@
 #pragma once
 #include <cstdint>
 
+#include "device_sim/simd/access_cost.h"
+
 namespace gpusim::simd {
 
 class Gear {
@@ -25,13 +27,14 @@ class Gear {
   void note_change(int64_t more);
 
   // After a slice in lockstep, with so many instructions over all lanes in so many steps of a group.
-  // True: the cores had better run alone.
-  bool loses(uint64_t instructions, uint64_t steps);
+  // `accesses`: samples of what came next. True: the cores had better run alone.
+  bool loses(uint64_t instructions, uint64_t steps, const AccessCost& accesses = {});
   // After a slice in which so many cores ran alone. True: lockstep is worth a try.
   bool tries(uint64_t instructions, uint64_t cores);
   // After tries() said no: whether lockstep may be tried all the same, if cores are at few places.
   bool may_try_early() const { return apart_ >= pause_ / kEarly; }
   void try_now();
+  bool is_on_trial() const { return on_trial_; }
 
   template <class Archive>
   void describe(Archive& a) {
@@ -40,13 +43,18 @@ class Gear {
     a(pause_);
     a(on_trial_);
     a(price_);
+    a(accesses_.steps);
+    a(accesses_.cost);
   }
   // Of what describe() read.
   bool is_sound() const;
 
  private:
   static constexpr int64_t kFirstPause = 32, kLongestPause = 1024;  // prices
+  static constexpr int64_t kLonger = 4;  // times as long a pause after a trial that did not pay
   static constexpr int64_t kEarly = 16;  // the part of a pause that is kept in any case
+  static constexpr uint64_t kMostSampled = 1024;  // steps, between slices
+  static constexpr uint64_t kHighestCost = 1024;  // of a step's accesses
   static constexpr int64_t kHighestPrice = int64_t{1} << 48;
   int64_t first_pause() const { return kFirstPause * price_; }
 
@@ -59,6 +67,7 @@ class Gear {
   int64_t apart_ = 0;  // instructions, since the change, where enough cores ran
   int64_t pause_;      // until lockstep is tried again
   bool on_trial_ = false;
+  AccessCost accesses_;   // since the change, the later ones with more weight
 };
 
 }  // namespace gpusim::simd

@@ -110,6 +110,12 @@ Groups::LaneUse Groups::use_of(std::span<const uint32_t> groups) const {
   return sum;
 }
 
+AccessCost Groups::access_cost_of(std::span<const uint32_t> groups) const {
+  AccessCost sum;
+  for (const uint32_t i : groups) sum += next_access_cost(groups_[i]);
+  return sum;
+}
+
 void Groups::find_sleepers(std::span<uint8_t> out) const {
   for (const Group& g : groups_) {
     const bool have_event = g.watchers != 0 && has_event(g.watch, machine().memory);

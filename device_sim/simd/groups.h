@@ -6,6 +6,7 @@
 
 #include "device_sim/core/guest_memory.h"
 #include "device_sim/core/machine_state.h"
+#include "device_sim/simd/access_cost.h"
 #include "device_sim/simd/group.h"
 #include "device_sim/simd/regroup.h"
 
@@ -49,6 +50,8 @@ class Groups {
   const std::vector<GroupUse>& past_use() const { return past_use_; }
   bool set_past_use(std::vector<GroupUse> past);
   LaneUse use_of(std::span<const uint32_t> groups) const;
+  // Of what these groups do next.
+  AccessCost access_cost_of(std::span<const uint32_t> groups) const;
 
   // Cores that are runnable or wait for an event.
   uint32_t runnable() const { return runnable_; }

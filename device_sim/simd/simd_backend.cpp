@@ -58,6 +58,8 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   view_machine();
   if (config.native_after == 0) mark_hot_blocks(/*used=*/0);
   make_groups();
+  // Nothing has to move yet.
+  if (gear_ && config.starts_alone) arrange(/*alone=*/true, /*is_fresh=*/true);
 }
 
 // Whether the cores of a group may run alone instead. Those who look at groups, or at what cores do
@@ -79,7 +81,7 @@ simd::Gear SimdBackend::new_gear() const {
   const simd::Gear::StepCost step_cost = {
       .few = 40, .all = groups_code_ != simd::VectorCode::kNone ? 8 : 16};
   // Of changing over: all registers move, and whatever was touched of all windows.
-  constexpr int64_t kAlways = 500'000, kPerCore = 4000, kPerPage = 10;
+  constexpr int64_t kAlways = 2'000'000, kPerCore = 16'000, kPerPage = 10;
   const auto pages = static_cast<int64_t>(windows_storage_bytes(memory_.view()) >> kPageShift);
   const int64_t price = kAlways + kPerCore * config_.cores + kPerPage * pages;
   const bool as_often_as_can_be = config_.native_after == 0;
@@ -120,8 +122,8 @@ void SimdBackend::make_code_caches() {
 }
 
 // Groups of one core, or of as many as was asked for. Cores, registers and memory stay as they are;
-// who waits looks again.
-void SimdBackend::arrange(bool alone) {
+// who waits looks again. `is_fresh`: no core has anything in its window.
+void SimdBackend::arrange(bool alone, bool is_fresh) {
   const std::vector<CoreSnapshot> all = cores();
   const std::vector<GroupUse> use = groups_.use();
   // With cores whose events the slice has yet to report.
@@ -133,7 +135,7 @@ void SimdBackend::arrange(bool alone) {
   for (size_t s = 0; s < module_->slot_count; ++s) slots(static_cast<Slot>(s), values_of(s));
 
   constexpr int64_t kPerPage = 3000;  // of instructions: its words go to places of their own
-  const uint64_t pages = memory_.interleave(alone ? 0 : simd::kLanesShift);
+  const uint64_t pages = memory_.interleave(alone ? 0 : simd::kLanesShift, is_fresh);
   if (config_.native_after != 0) gear_->note_change(kPerPage * static_cast<int64_t>(pages));
   std::swap(native_, other_native_);
   if (alone && !native_) {
@@ -185,7 +187,8 @@ bool SimdBackend::are_cores_close() const {
 
 // After a round with so many instructions, of cores alone, or with such use of lanes.
 bool SimdBackend::wants_other_gear(uint64_t used, const simd::Groups::LaneUse& use) {
-  if (!groups_.is_of_one()) return gear_->loses(use.instructions, use.steps);
+  if (!groups_.is_of_one())
+    return gear_->loses(use.instructions, use.steps, groups_.access_cost_of(scheduler_.awake()));
   if (gear_->tries(used, scheduler_.awake().size())) return true;
   if (!gear_->may_try_early() || !are_cores_close()) return false;
   gear_->try_now();
@@ -338,10 +341,11 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
 
 // Lanes that had better run alone should not get far before that is noticed.
 void SimdBackend::run_rounds(uint64_t instructions) {
-  constexpr uint64_t kInLockstep = 1 << 15;
+  constexpr uint64_t kInLockstep = 1 << 15, kOnTrial = 1 << 13;
   for (uint64_t left = instructions; left != 0 && events_.empty() && !clock_.is_over();) {
     const bool is_judged = gear_ && !groups_.is_of_one();
-    const uint64_t one = is_judged ? std::min(left, kInLockstep) : left;
+    const uint64_t most = gear_ && gear_->is_on_trial() ? kOnTrial : kInLockstep;
+    const uint64_t one = is_judged ? std::min(left, most) : left;
     if (run_round(one) == 0) return;
     left -= one;
   }

@@ -134,7 +134,7 @@ class SimdBackend final : public CpuBackend,
   // Lockstep or alone.
   bool may_part();
   simd::Gear new_gear() const;
-  void arrange(bool alone);
+  void arrange(bool alone, bool is_fresh = false);
   bool wants_other_gear(uint64_t used, const simd::Groups::LaneUse& use);
 
   simd::Machine machine_;

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "device_sim/simd/jit/emitter.h"
 #include "device_sim/uir/fp_aux.h"
@@ -281,6 +282,7 @@ struct JitDomain {
   // micro-op.
   static bool all(M m) {
     if (m.is_konst) return m.k;
+    if (std::exchange(isa().is_not_quick, false)) return false;
     isa().template jump_unless_all<kBits>(m.r, take_cold());
     return true;
   }

@@ -23,6 +23,8 @@ struct Emitter {
   asmjit::Label cold;
   bool cold_used = false;
   bool always_cold = false;
+  // Whether the next question of the micro-op for a quicker way is answered no.
+  bool is_not_quick = false;
   // How floating-point results are rounded, between begin_rounding and end_rounding.
   softfloat::Rounding rounding = softfloat::Rounding::kTieEven;
   // Lanes of the chunk that run, if not all do; what the others compute is of no interest.

@@ -524,6 +524,7 @@ class Translation : private SideEmitter<Isa> {
         deferred_.push_back([this, cold, join, operand, merged, i, lane = chunk_->lane] {
           cc_.bind(cold);
           if (!emit_nans<D>(i, operand, merged, join)) return;
+          if (!emit_measured<D>(i, operand, merged, join)) return;
           emit_cold<D>(i, operand, merged, lane);
           cc_.jmp(join);
         });
@@ -575,6 +576,29 @@ class Translation : private SideEmitter<Isa> {
       cc_.bind(cold);
     }
     return true;
+  }
+
+  // c + a * b that is zero, or that only c makes, in any lane: sparse data is full of both. The hot
+  // path takes what lies far from underflow, and asks no more. Returns whether the rest needs a
+  // call.
+  template <class D>
+  bool emit_measured(size_t i, const std::array<typename D::V, 4>& operand,
+                     const typename D::V& merged, const Label& join) {
+    const Op op = uop(i).op;
+    const uint64_t state = step(i).fp_state;
+    if ((op != Op::fma32 && op != Op::fma64 && op != Op::vfma32) || tells_nothing_new(state) ||
+        (state & (sem::kFpModes | sem::kFpIxc)) != sem::kFpIxc)
+      return true;
+    const Label cold = isa_.cold = cc_.newLabel();
+    isa_.cold_used = false;
+    isa_.is_not_quick = true;
+    typename D::V fp = D::konst(state);
+    const typename D::V r =
+        lower_value<D>(uop(i), operand[0], operand[1], operand[2], operand[3], fp);
+    for (size_t h = 0; h < r.r.size(); ++h) isa_.move(merged.r[h], D::reg(r, h));
+    cc_.jmp(join);
+    cc_.bind(cold);
+    return isa_.cold_used;
   }
 
   template <class D>

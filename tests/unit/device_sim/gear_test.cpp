@@ -29,13 +29,13 @@ TEST_CASE("lockstep is tried again after a while, which grows where it does not 
   Gear gear(kSteps, kLanes, kPrice);
   REQUIRE(gear.loses(1000, 1000));
   CHECK_FALSE(gear.tries(10 * kFirstPause, kStep - 1));  // too few cores for it
-  for (uint64_t pause = kFirstPause; pause <= 8 * kFirstPause; pause *= 2) {
+  for (uint64_t pause = kFirstPause; pause <= 16 * kFirstPause; pause *= 4) {
     CHECK_FALSE(gear.tries(pause - 1, 64));
     REQUIRE(gear.tries(1, 64));
     CHECK(gear.loses(20, 20));  // 300 lost: a trial ends sooner
   }
   // Once it pays, the next pause is short.
-  REQUIRE(gear.tries(16 * kFirstPause, 64));
+  REQUIRE(gear.tries(64 * kFirstPause, 64));
   CHECK_FALSE(gear.loses(6400, 100));
   CHECK(gear.loses(1000, 1000));
   CHECK(gear.tries(kFirstPause, 64));
@@ -50,7 +50,7 @@ TEST_CASE("lockstep is tried early if somebody knows better") {
   REQUIRE(gear.may_try_early());
   gear.try_now();
   CHECK(gear.loses(20, 20));
-  CHECK_FALSE(gear.tries(kFirstPause / 16, 64));  // the next pause is twice as long
+  CHECK_FALSE(gear.tries(kFirstPause / 8, 64));  // the next pause is four times as long
   CHECK_FALSE(gear.may_try_early());
 }
 
@@ -62,6 +62,22 @@ TEST_CASE("a step costs more where few lanes are active") {
   CHECK(gear.loses(26 * 1000, 1000));
   CHECK_FALSE(gear.tries(10 * kFirstPause, 26));
   CHECK(gear.tries(10 * kFirstPause, 27));
+}
+
+TEST_CASE("accesses that lie apart cost what they would cost each lane") {
+  constexpr uint64_t kPerStep = kLanes - kStep;  // what all lanes gain
+  Gear gear(kSteps, kLanes, kPrice);
+  for (int i = 0; i < 100; ++i)
+    CHECK_FALSE(gear.loses(6400, 100, {.steps = 10, .cost = 10 * kPerStep}));
+  CHECK_FALSE(gear.loses(6400, 100, {.steps = 80, .cost = 80 * (kPerStep + 10)}));
+  CHECK(gear.loses(6400, 100, {.steps = 10'000, .cost = 10'000 * (kPerStep + 20)}));
+  // What was seen before a change is of other times.
+  REQUIRE(gear.tries(kFirstPause, 64));
+  CHECK_FALSE(gear.loses(6400, 100, {}));
+  // Later samples have more weight.
+  for (int i = 0; i < 10; ++i) CHECK_FALSE(gear.loses(6400, 100, {.steps = 500, .cost = 0}));
+  CHECK_FALSE(gear.loses(6400, 100, {.steps = 1000, .cost = 1000 * 2 * kPerStep}));
+  CHECK(gear.loses(6400, 100, {.steps = 1000, .cost = 1000 * 2 * kPerStep}));
 }
 
 TEST_CASE("a change that cost more makes the next one dearer") {
@@ -216,6 +232,53 @@ TEST_CASE("cores that are in one loop meet soon") {
   uint64_t alone = 0;
   for (const GroupUse& u : b.group_use()) alone += u.alone;
   CHECK(alone < b.instructions() / 5);  // more than a third after a whole pause
+}
+
+// Each core reads words from `first` + core * `apart` on, `step` bytes from one to the next.
+size_t changes_reading(uint64_t first, uint64_t apart, uint64_t step, bool starts_alone = false) {
+  enum : Slot { kAt, kLeft, kWord, kAll };
+  Module module;
+  add_block(module, {{.op = Op::ld64, .d = kWord, .a = kAt},
+                     {.op = Op::addi64, .d = kAt, .a = kAt, .imm = step},
+                     {.op = Op::addi64, .d = kLeft, .a = kLeft, .imm = ~uint64_t{0}},
+                     {.op = Op::bri_ne64, .a = kLeft}});
+  add_block(module, {{.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kBreakpoint)}});
+  finish(module, kAll);
+  MachineConfig config;
+  config.cores = 64;
+  config.linear_size = config.window_base = uint64_t{64} << 20;
+  config.starts_alone = starts_alone;
+  SimdBackend b;
+  b.configure(module, config);
+  b.set_permissions(0, 0, config.window_base + (uint64_t{config.cores} << config.window_shift),
+                    kRead | kWrite);
+  for (uint32_t core = 0; core < config.cores; ++core) {
+    b.set_slot(core, kAt, first + core * apart);
+    b.set_slot(core, kLeft, 100'000);
+    b.start(core, 0);
+  }
+  while (b.runnable() != 0)
+    for (const Event& e : b.run_slice(32768)) {
+      REQUIRE(e.fault == Fault::kBreakpoint);
+      b.stop(e.core);
+    }
+  return b.rearrangements();
+}
+
+TEST_CASE("cores that read rows of their own part, and those that read together do not") {
+  constexpr uint64_t kMegabyte = 1 << 20, kStacks = 64 * kMegabyte, kWindow = 1 << 16;
+  static_assert(kWindow == uint64_t{1} << MachineConfig{}.window_shift);
+  CHECK(changes_reading(0, 8, 0) == 0);
+  CHECK(changes_reading(0, 8, 64 * 8) == 0);
+  CHECK(changes_reading(0, 0, 8) == 0);
+  CHECK(changes_reading(kStacks + 64, kWindow, 0) == 0);  // one row of stacks
+  CHECK(changes_reading(0, kMegabyte, 8) >= 1);           // lines in the same sets of a cache
+  CHECK(changes_reading(kStacks + 64, kWindow + 8, 0) >= 1);
+}
+
+TEST_CASE("where one core starts the others, cores begin alone") {
+  CHECK(changes_reading(0, 1 << 20, 8, /*starts_alone=*/true) >= 1);
+  CHECK(changes_reading(0, 8, 0, /*starts_alone=*/true) == 2);  // and meet, as that pays
 }
 
 TEST_CASE("a trial of lockstep generates no code for what was hot while cores ran alone") {
