@@ -1,7 +1,7 @@
 // What a group's accesses to memory cost beyond its steps, where neighbouring lanes access places
 // that lie apart: rows of a matrix that are dealt out to threads, say. A step then costs what its
-// lanes' lines cost, and a core alone goes through one line after the other. By values alone, not by
-// how rows hold them.
+// lanes' lines cost, and a core alone goes through one line after the other. By values alone, not
+// by how rows hold them.
 #pragma once
 #include <cstdint>
 
@@ -19,8 +19,8 @@ struct AccessCost {
   }
 };
 
-// Of the block that the group's first lanes come to next, by some of them. Loads read memory, nothing
-// is changed.
+// Of the block that the group's first lanes come to next, by some of them. Loads read memory,
+// nothing is changed.
 AccessCost next_access_cost(const Group& g);
 
 }  // namespace gpusim::simd
