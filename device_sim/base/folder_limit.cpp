@@ -39,6 +39,7 @@ void limit_folder(const fs::path& folder, uint64_t most_bytes, std::chrono::seco
   uint64_t all = 0;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     std::error_code gone;
+    if (at->is_symlink(gone)) continue;  // what it leads to is elsewhere
     const auto written = fs::last_write_time(at->path(), gone);
     if (gone) continue;
     entries.push_back({at->path(), written, bytes_of(*at)});

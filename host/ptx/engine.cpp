@@ -564,6 +564,7 @@ void Engine::State::begin_devices() {
         make_linear_space(options.backend, {.storage = zone.linear_storage,
                                             .base = zone.linear_base,
                                             .size_bytes = zone.linear_size,
+                                            .way = k == 0 ? "auto" : name_of(spaces.front()->way()),
                                             .device = place_of(k).number,
                                             .asks_driver = k == 0,
                                             .textures = TextureObjects::instance().address()}));

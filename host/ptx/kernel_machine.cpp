@@ -133,7 +133,13 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
   set_constant_slots();
 }
 
-KernelMachine::~KernelMachine() { enter(); }
+// A device that failed says so to every call, and its memory is gone already.
+KernelMachine::~KernelMachine() {
+  try {
+    enter();
+  } catch (const std::runtime_error&) {
+  }
+}
 
 uint32_t KernelMachine::places_for(const Dim3& block, const Dim3& cluster, uint64_t ctas,
                                    bool all_resident) const {

@@ -83,7 +83,14 @@ void CubinMaker::begin(const std::string& source, const std::string& architectur
   cubin_ = folder_ / (name + ".cubin");
   const fs::path file = folder_ / (name + ".cu");
   // Other texts may have the same hash.
-  if (fs::exists(cubin_) && fs::exists(file) && read_text(file) == source) return;
+  if (fs::exists(cubin_) && fs::exists(file) && read_text(file) == source) {
+    // They are in use: what was used longest ago leaves the folder first.
+    for (const fs::path& used : {cubin_, file}) {
+      std::error_code ignored;
+      fs::last_write_time(used, fs::file_time_type::clock::now(), ignored);
+    }
+    return;
+  }
   write(file, source);
   made_ = own_name(cubin_);
   if (compiler_ == By::kNvrtc)

@@ -19,8 +19,8 @@ namespace gpusim::cuda {
 class CubinMaker {
  public:
   enum class By { kNvrtc, kNvcc };
-  // So much stays in the folder, but for what was made in the last hour, which a run may be about
-  // to load.
+  // So much stays in the folder, but for what was made or used in the last hour, which a run may
+  // be about to load.
   static constexpr uint64_t kMostBytes = uint64_t{256} << 20;
   CubinMaker(std::filesystem::path folder, By compiler, uint64_t most_bytes = kMostBytes)
       : folder_(std::move(folder)), compiler_(compiler), most_bytes_(most_bytes) {}

@@ -363,7 +363,8 @@ GPUSIM_HD inline uint32_t sample(const TextureObject& t, const double* linear, c
   return s.rounded(s.filtered(f, op.component, 256));
 }
 
-// Of a positive number; the same on every device, and within a unit of the last place of double.
+// Of a positive number; the same on every device, and within four units of the last place of
+// double.
 GPUSIM_HD inline double log2_of(double x) {
   if (!(x > 0) || !(x < HUGE_VAL)) return x == 0 ? -HUGE_VAL : x;
   uint64_t bits = std::bit_cast<uint64_t>(x);

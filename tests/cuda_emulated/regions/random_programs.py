@@ -109,7 +109,7 @@ def stats_of(gpusim, elf, mode, engine, options):
             counts = json.loads(stats.read_text())
         except (OSError, ValueError):
             return status, stdout, stderr
-    return status, sorted(stdout), {k: v for k, v in counts.items() if k not in NOT_COMPARED}
+    return status, sorted(stdout.splitlines()), {k: v for k, v in counts.items() if k not in NOT_COMPARED}
 
 
 def first_difference(want, got):

@@ -133,7 +133,8 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   if (device < 0 || static_cast<size_t>(device) >= chips().size()) return cudaErrorInvalidDevice;
   set_current_device(device);
-  return cudaSuccess;
+  // The documentation says of it that it may return errors of launches before.
+  return is_lost() ? static_cast<cudaError_t>(sticky_error()) : cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = 13000;
