@@ -372,12 +372,12 @@ void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
         d.kernel, {.grid = d.grid, .block = d.block, .shared_bytes = d.dynamic_shared_bytes},
         *d.result, d.seconds);
     if (settings.has_list)
-      say(fmt::format(
-          "launch {}: {} grid {}x{}x{} block {}x{}x{}, by a kernel of launch {}: {} "
-          "threads, {} instructions, {:.3f} ms{}",
-          from_device, readable_name(d.kernel), d.grid.x, d.grid.y, d.grid.z, d.block.x, d.block.y,
-          d.block.z, number, d.result->threads, d.result->thread_instructions, d.seconds * 1e3,
-          devices_text(*d.result)));
+      say(
+          fmt::format("launch {}: {} grid {}x{}x{} block {}x{}x{}, by a kernel of launch {}: {} "
+                      "threads, {} instructions, {:.3f} ms{}",
+                      from_device, readable_name(d.kernel), d.grid.x, d.grid.y, d.grid.z, d.block.x,
+                      d.block.y, d.block.z, number, d.result->threads,
+                      d.result->thread_instructions, d.seconds * 1e3, devices_text(*d.result)));
     is_told |= report.add(from_device, std::move(d.result->findings), outcome.fault);
   }
   if (outcome.fault) {

@@ -1,4 +1,5 @@
 // Loads, stores, atomics, fences.
+#include "device_sim/uir/in_step.h"
 #include "device_sim/uir/warp.h"
 #include "translator/ptx/emitter.h"
 #include "translator/ptx/rows.h"
@@ -18,19 +19,23 @@ Space space_of(I i) {
   return Space::kGeneric;
 }
 
-void load_one(Emitter& e, Slot d, const MemoryPlace& m, uint64_t offset, Type t, int reg_bits) {
+// The mark of an instruction's first access.
+uint8_t order_of(I i, uint64_t place) { return i.has("volatile") && place == 0 ? kInStep : 0; }
+
+void load_one(Emitter& e, Slot d, const MemoryPlace& m, uint64_t offset, Type t, int reg_bits,
+              uint8_t order = 0) {
   const uint64_t at = m.offset + offset;
   if (!t.is_signed() || t.bits == reg_bits) {
     const Op op = t.bits == 8    ? Op::ldu8
                   : t.bits == 16 ? Op::ldu16
                   : t.bits == 32 ? Op::ldu32
                                  : Op::ld64;
-    e.b.emit(op, d, m.base, 0, 0, at);
+    e.b.emit(op, d, m.base, 0, 0, at, order);
   } else if (reg_bits == 64) {
     const Op op = t.bits == 8 ? Op::lds8x : t.bits == 16 ? Op::lds16x : Op::lds32x;
-    e.b.emit(op, d, m.base, 0, 0, at);
+    e.b.emit(op, d, m.base, 0, 0, at, order);
   } else {
-    e.b.emit(t.bits == 8 ? Op::lds8w : Op::lds16w, d, m.base, 0, 0, at);
+    e.b.emit(t.bits == 8 ? Op::lds8w : Op::lds16w, d, m.base, 0, 0, at, order);
     if (reg_bits == 16) e.b.andi64(d, d, 0xffff);
   }
 }
@@ -39,11 +44,12 @@ void load(Emitter& e, I i) {
   const Type t = i.type();
   const Operand& d = i.operands[0];
   const MemoryPlace m = e.address(i.operands[1], space_of(i));
-  if (!d.is(Operand::Kind::kVector)) return load_one(e, e.dst(d), m, 0, t, e.reg_type(d).bits);
+  if (!d.is(Operand::Kind::kVector))
+    return load_one(e, e.dst(d), m, 0, t, e.reg_type(d).bits, order_of(i, 0));
   for (size_t k = 0; k < d.elements.size(); ++k) {
     const Operand& part = d.elements[k];
     const int bits = e.is_sink(part) ? t.bits : e.reg_type(part).bits;
-    load_one(e, e.dst(part), m, k * t.bytes(), t, bits);
+    load_one(e, e.dst(part), m, k * t.bytes(), t, bits, order_of(i, k));
   }
 }
 
@@ -56,7 +62,7 @@ void store(Emitter& e, I i) {
                                : Op::st64;
   const Operand& s = i.operands[1];
   const auto store_one = [&](const Operand& part, uint64_t offset) {
-    e.b.emit(op, e.src(part, t), m.base, 0, 0, m.offset + offset);
+    e.b.emit(op, e.src(part, t), m.base, 0, 0, m.offset + offset, order_of(i, offset));
   };
   if (!s.is(Operand::Kind::kVector)) return store_one(s, 0);
   for (size_t k = 0; k < s.elements.size(); ++k) store_one(s.elements[k], k * t.bytes());

@@ -9,6 +9,7 @@
 
 #include "device_sim/simd/jit/lower.h"
 #include "device_sim/simd/jit/side_emitter.h"
+#include "device_sim/uir/in_step.h"
 
 namespace gpusim::simd {
 
@@ -237,6 +238,7 @@ class Translation : private SideEmitter<Isa> {
         changed[u.d] = true;
         continue;
       }
+      if (i != begin && is_plain_access(shape_of(u)) && u.aux == kInStep) break;
       const Side side = step(i).side;
       const ShapeInfo info = info_of(u);
       if (side != Side::kInside && side != Side::kEnd) {

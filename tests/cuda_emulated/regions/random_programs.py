@@ -109,7 +109,8 @@ def stats_of(gpusim, elf, mode, engine, options):
             counts = json.loads(stats.read_text())
         except (OSError, ValueError):
             return status, stdout, stderr
-    return status, sorted(stdout.splitlines()), {k: v for k, v in counts.items() if k not in NOT_COMPARED}
+    counts = {k: v for k, v in counts.items() if k not in NOT_COMPARED}
+    return status, sorted(stdout.splitlines()), counts
 
 
 def first_difference(want, got):

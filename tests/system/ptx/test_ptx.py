@@ -15,6 +15,7 @@ import unittest
 
 GPUSIM = sys.argv.pop(1)
 SAXPY = str(pathlib.Path(__file__).with_name("saxpy.ptx"))
+VOLATILE = str(pathlib.Path(__file__).with_name("volatile.ptx"))
 
 
 def run(*arguments):
@@ -87,6 +88,22 @@ class Kernels(unittest.TestCase):
             self.assertEqual(stats["guest_instructions"], kernel["instructions"])
             self.assertEqual(stats["classes"]["float_arithmetic"], n)
             self.assertEqual(sum(stats["classes"].values()), kernel["instructions"])
+
+    def test_volatile_accesses_are_made_in_step(self):
+        rounds, threads = 300, 8 * 64
+        words = [17 * i % 1001 for i in range(threads)]
+        pathlib.Path(self.path("words")).write_bytes(struct.pack(f"{threads}I", *words))
+        expected = []
+        for warp in range(0, threads, 32):
+            one = sum(words[warp:warp + 32])
+            expected += 32 * [sum(one + 32 * r for r in range(rounds))]
+        for backend in ("scalar", "simd"):
+            r = run(VOLATILE, "--entry", "warp_sums", "--grid", "8", "--block", "64",
+                    "--backend", backend, "--arg", "file:" + self.path("words"),
+                    "--arg", f"buffer:{4 * threads}>{self.path('sums')}", "--arg", str(rounds))
+            self.assertEqual(r.returncode, 0, r.stderr)
+            sums = struct.unpack(f"{threads}I", pathlib.Path(self.path("sums")).read_bytes())
+            self.assertEqual(list(sums), expected, backend)
 
     def test_the_transpose_of_the_thesis(self):
         """Section 6.1.3: 526,338 accesses off the chip, 278,784 barriers."""
