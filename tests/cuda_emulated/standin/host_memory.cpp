@@ -84,13 +84,16 @@ int failure(const std::string& kind) {
 void forget_reach() { reach_bytes = 0; }
 
 bool has_host_atomics() { return offers("host-tables") || offers("atomics"); }
-bool watches_exchanges = chips().size() > 1 && !has_host_atomics();
+// Until somebody asks: the environment may yet say how many devices there are.
+bool watches_exchanges = true;
 
 void note_exchange(const void* p) {
   struct Exchange {
     int device = 0;
     uint64_t submitted = 0;
   };
+  watches_exchanges = chips().size() > 1 && !has_host_atomics();
+  if (!watches_exchanges) return;
   static std::map<uintptr_t, Exchange> last;  // by words
   const auto it = behind(number(p));
   if (it == registered.end() || it->first > number(p)) return;
