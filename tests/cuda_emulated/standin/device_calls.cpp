@@ -133,8 +133,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
   if (device < 0 || static_cast<size_t>(device) >= chips().size()) return cudaErrorInvalidDevice;
   set_current_device(device);
-  // The documentation says of it that it may return errors of launches before.
-  return is_lost() ? static_cast<cudaError_t>(sticky_error()) : cudaSuccess;
+  return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = 13000;
